@@ -1,4 +1,4 @@
-// The monotonic clock of this node.
+// Time from this node's monotonic clock. Times of different nodes cannot be compared.
 #pragma once
 
 #include <chrono>

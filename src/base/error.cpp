@@ -1,4 +1,4 @@
-// The one place that formats a broken contract.
+// Formats the message of a ContractError.
 #include "base/error.h"
 
 namespace shardmark {

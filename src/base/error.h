@@ -1,4 +1,5 @@
-// Errors: UsageError for what the user can fix (one clear line), ENSURE for what only a programmer can.
+// The kinds of errors. UsageError is for what the user can fix and becomes one clear line; ENSURE is for what
+// only a programmer can fix.
 #pragma once
 
 #include <source_location>
@@ -7,22 +8,23 @@
 
 namespace shardmark {
 
-// A user's mistake. The message is one line: where (file:line:column), what, what is accepted, what to do.
+// A mistake of the user. The message is one line that says where it is (file:line:column), what is wrong,
+// what is accepted, and what to do.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A broken contract inside the program.
+// A contract inside the program was broken: a bug of ours.
 struct ContractError : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// A failing call of a library (MPI, NCCL, HDF5, the system).
+// A call of a library failed (MPI, NCCL, HDF5, the operating system).
 struct SystemError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Memory ran out, by the meter's limit or by the allocator.
+// Memory ran out: the meter's limit was reached, or the allocator failed.
 struct OutOfMemory : SystemError {
   using SystemError::SystemError;
 };
@@ -32,6 +34,7 @@ struct OutOfMemory : SystemError {
 
 }  // namespace shardmark
 
-// ENSURE(condition, message): throws ContractError naming the source line. (torch owns the name CHECK.)
+// ENSURE(condition, message) throws a ContractError that names the source line. It is not called CHECK
+// because torch defines a macro of that name.
 #define ENSURE(condition, message) \
   ((condition) ? static_cast<void>(0) : ::shardmark::contract_failure(#condition, (message)))

@@ -1,4 +1,4 @@
-// What the program's exit statuses mean.
+// The exit statuses of the program and what they mean.
 #pragma once
 
 namespace shardmark {
@@ -8,8 +8,8 @@ enum ExitStatus : int {
   kWrong = 1,      // something measured is wrong, failed or slower
   kUsage = 2,      // a mistake that the user can fix
   kSystem = 3,     // the system failed
-  kUndecided = 4,  // compare: launches cannot tell
-  kTimedOut = 5,   // nothing moved any more: the watchdog ended the job
+  kUndecided = 4,  // compare: the launches cannot tell
+  kTimedOut = 5,   // nothing moved any more, and the watchdog ended the job
 };
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// Matches a pattern part by part: glob(3) has no `**`.
+// Matches a pattern folder by folder. glob(3) would be shorter but has no `**`.
 #include "base/glob.h"
 
 #include <fnmatch.h>
@@ -39,7 +39,8 @@ std::vector<std::string> glob(const std::string& pattern) {
   std::vector<std::string> found;
   expand({}, path.begin(), path.end(), found);
   std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());  // `**/**` finds a file twice
+  // A pattern such as `**/**` finds the same file twice.
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 

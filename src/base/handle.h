@@ -5,7 +5,8 @@
 
 namespace shardmark {
 
-// Release: a callable type with void operator()(T). `none` is the value that owns nothing.
+// Owns one value and releases it on destruction. Release is a callable type with void operator()(T); `none`
+// is the value that owns nothing.
 template <class T, class Release>
 class Handle {
  public:

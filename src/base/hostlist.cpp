@@ -1,4 +1,4 @@
-// A name is text and brackets in turn; each bracket multiplies what stands before it.
+// A name alternates text and brackets. Each bracket multiplies the names built so far by its numbers.
 #include "base/hostlist.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ class Hostlist {
         fmt::format("{}: {}; expected names such as n[01-16,20],login1", quoted_line(text_), what));
   }
 
-  // At commas outside of brackets.
+  // Splits at commas outside brackets.
   std::vector<std::string_view> split(std::string_view text) const {
     std::vector<std::string_view> parts;
     bool inside = false;
@@ -72,7 +72,7 @@ class Hostlist {
     return names;
   }
 
-  // "01-16,20"
+  // Expands the inside of a bracket, such as "01-16,20".
   std::vector<std::string> numbers_in(std::string_view ranges) const {
     std::vector<std::string> numbers;
     for (std::string_view range : split(ranges)) {

@@ -1,4 +1,4 @@
-// Lines go out with one write each, so that lines of many ranks do not mix.
+// Each line goes out with one write, so that lines of many ranks do not mix.
 #include "base/log.h"
 
 #include <sys/ioctl.h>
@@ -17,7 +17,7 @@ namespace {
 
 bool write_to(std::FILE* stream, const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stream) == text.size() && std::fflush(stream) == 0 &&
-         std::ferror(stream) == 0;  // of what was written before
+         std::ferror(stream) == 0;  // also of earlier writes
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ size_t terminal_columns() {
 }
 
 void StatusLine::show(const std::string& text) {
-  // One column stays free: a terminal that is full to its last one goes on in the next line.
+  // One column stays free: when the last column is filled, the terminal moves on to the next line.
   const size_t columns = terminal_columns();
   log_raw("\r\033[K" + shortened(printable(text, ""), columns > 1 ? columns - 1 : columns));
   is_shown_ = true;

@@ -1,4 +1,4 @@
-// Cuts a text into numbers and the rest.
+// Splits a text into numbers and the text between them.
 #include "base/natural_order.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0
 
 }  // namespace
 
-// A number within a word (gpt2) is its digits; one that stands alone may have a fraction and an exponent.
+// A number inside a word (gpt2) is its digits only. A number that stands alone may have a fraction and an
+// exponent.
 NaturalKey natural_key(std::string_view text) {
   NaturalKey key;
   for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {

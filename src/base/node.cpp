@@ -1,4 +1,4 @@
-// Small files of /proc and of control groups.
+// Parses the small text files of /proc and of control groups.
 #include "base/node.h"
 
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 namespace shardmark {
 namespace {
 
-// "MemTotal:       24683264 kB" of /proc/meminfo, in bytes.
+// Reads a line of /proc/meminfo such as "MemTotal:       24683264 kB" and returns bytes.
 std::optional<int64_t> memory_info(const std::string& key) {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);)
@@ -23,8 +23,8 @@ std::optional<int64_t> memory_info(const std::string& key) {
 
 namespace fs = std::filesystem;
 
-// Folders of this process's control group and of all groups around it, innermost first: of version 2
-// ("0::/job" in its list of groups), and of a controller of version 1 ("4:cpu,cpuacct:/job").
+// Folders of this process's control group and of all groups that contain it, innermost first: of cgroup
+// version 2 ("0::/job" in /proc/self/cgroup) and of the given controller of version 1 ("4:cpu,cpuacct:/job").
 std::vector<fs::path> control_groups(const std::string& controller) {
   std::vector<fs::path> found;
   std::ifstream groups("/proc/self/cgroup");
@@ -43,9 +43,10 @@ std::vector<fs::path> control_groups(const std::string& controller) {
   return found;
 }
 
-// Cores of a group's quota; 0: none.
+// The CPU quota of a group in cores; 0 if it has none.
 double quota_of(const fs::path& group) {
-  const std::string both = line_of(group / "cpu.max");  // "200000 100000", or "max 100000"
+  // Version 2 has one file, "200000 100000" or "max 100000"; version 1 has two.
+  const std::string both = line_of(group / "cpu.max");
   std::istringstream text(
       both.empty() ? line_of(group / "cpu.cfs_quota_us") + " " + line_of(group / "cpu.cfs_period_us") : both);
   double quota = 0, period = 0;
@@ -74,7 +75,8 @@ std::map<int64_t, ProcessorTicks> processor_ticks(const std::string& stat) {
   std::map<int64_t, ProcessorTicks> found;
   std::istringstream lines(stat);
   for (std::string line; std::getline(lines, line);) {
-    // "cpu3 user nice system idle iowait irq softirq steal ..."; what guests use is in user and nice, too.
+    // The columns are "cpu3 user nice system idle iowait irq softirq steal ..."; the time of guests is
+    // already in user and nice.
     std::istringstream words(line);
     std::string name;
     uint64_t user = 0, nice = 0, system = 0, idle = 0, disk = 0, interrupts = 0, soft = 0, stolen = 0;
@@ -99,7 +101,8 @@ double granted_cores() {
 }
 
 int64_t granted_memory_bytes() {
-  constexpr int64_t kNoLimit = int64_t{1} << 60;  // version 1 has a number for it
+  // Version 1 writes a number near 2^63 for "no limit".
+  constexpr int64_t kNoLimit = int64_t{1} << 60;
   int64_t least = 0;
   for (const fs::path& group : control_groups("memory"))
     for (const char* name : {"memory.max", "memory.limit_in_bytes"})

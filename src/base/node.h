@@ -1,4 +1,4 @@
-// This node, and this process's share of it, as the kernel reports.
+// Facts about this node, and this process's share of it, as the kernel reports them.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,29 @@
 namespace shardmark {
 
 std::string host_name();
-std::string line_of(const std::string& path);  // the first of a small file of the kernel; empty: none
+// The first line of a small file, as the kernel has many; empty if the file cannot be read.
+std::string line_of(const std::string& path);
 
 std::optional<int64_t> node_memory_bytes();
-std::optional<int64_t> available_memory_bytes();  // that no process holds, page cache included
+// Memory that no process holds. The page cache counts as available.
+std::optional<int64_t> available_memory_bytes();
 
-// What a logical processor has done since the node started, in ticks of the kernel's clock.
+// What a logical processor has done since the node started, in ticks of the kernel's clock (USER_HZ).
 struct ProcessorTicks {
-  uint64_t busy = 0;    // it ran something: user, nice, system, interrupts
-  uint64_t stolen = 0;  // the hypervisor gave it to another virtual machine
-  uint64_t all = 0;     // both, and what it was idle or waited for a disk
+  uint64_t busy = 0;    // running something: user, nice, system, interrupts
+  uint64_t stolen = 0;  // the hypervisor ran another virtual machine
+  uint64_t all = 0;     // busy + stolen + idle + waiting for a disk
 };
-// By number, from the text of /proc/stat. A container may show its own part of the node, or zeroes.
+// Parses the text of /proc/stat; the keys are processor numbers. A container may show only its own
+// processors, or zeroes.
 std::map<int64_t, ProcessorTicks> processor_ticks(const std::string& stat);
 
-// How often a thread of this process had to leave its processor though it had work to do: another thread or
-// process was given it.
+// How many times the scheduler took a processor from a thread of this process that still had work to do.
+// Counts all threads since the process started.
 int64_t involuntary_switches();
 
-// The lowest limit of this process's control group and of all groups above it. 0: no limit.
-double granted_cores();  // of processor time
+// The lowest limit of this process's control group and of all groups above it; 0 if there is no limit.
+double granted_cores();  // processor time, in cores
 int64_t granted_memory_bytes();
 
 }  // namespace shardmark

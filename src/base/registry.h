@@ -1,4 +1,5 @@
-// A registry: name -> entry with one line of description. An unknown name lists the known ones.
+// A registry from names to entries, each with a one-line description. Asking for an unknown name throws a
+// UsageError that lists the known ones.
 #pragma once
 
 #include <map>
@@ -9,9 +10,9 @@
 
 namespace shardmark {
 
-// Entry must have a member `std::string description`. One registry per Entry type.
-//   const Registration<Strategy> registered{"ddp", {"...", kOptions, write, paper}};   // at the end of
-//   ddp.cpp
+// Entry must have a member `std::string description`. There is one registry per Entry type. A file registers
+// its entry at its end; for example, ddp.cpp has
+//     const Registration<Strategy> registered{"ddp", {"...", kOptions, write, paper}};
 template <class Entry>
 class Registry {
  public:
@@ -24,7 +25,7 @@ class Registry {
   }
   bool contains(const std::string& name) const { return entries_.count(name) != 0; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
-  // what: the singular noun for the message, such as "strategy".
+  // `what` is the singular noun for the message, such as "strategy".
   const Entry& get(const std::string& name, const std::string& what) const {
     auto found = entries_.find(name);
     if (found == entries_.end())

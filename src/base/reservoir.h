@@ -1,5 +1,5 @@
-// A sample of a stream of unknown length, each item with the same chance. Source: Vitter, Random sampling
-// with a reservoir, ACM TOMS 11(1), 1985, algorithm R.
+// A random sample from a stream of unknown length, in which each item has the same chance to be kept. Source:
+// Vitter, Random sampling with a reservoir, ACM TOMS 11(1), 1985, algorithm R.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace shardmark {
 template <class Item>
 class Reservoir {
  public:
-  // Two of equal size and seed keep the same places of the stream: ranks choose alike without a word.
+  // Two reservoirs of equal size and seed keep the same positions of the stream, so ranks choose the same
+  // items without communication.
   Reservoir(size_t most, uint64_t seed) : most_(most), random_(seed) {}
 
   void add(Item item) {
@@ -25,7 +26,7 @@ class Reservoir {
     }
   }
 
-  // In the order of the stream. At most `most` of those kept: chosen evenly among them.
+  // Returns the kept items in the order of the stream: all of them, or `most` of them at even distances.
   std::vector<Item> take(size_t most) const {
     auto all = kept_;
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -41,7 +42,7 @@ class Reservoir {
   size_t most_;
   std::mt19937_64 random_;
   uint64_t seen_ = 0;
-  std::vector<std::pair<uint64_t, Item>> kept_;  // place in the stream, item
+  std::vector<std::pair<uint64_t, Item>> kept_;  // (position in the stream, item)
 };
 
 }  // namespace shardmark

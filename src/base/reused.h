@@ -1,4 +1,5 @@
-// Things that cost a call of a driver to make: what nobody holds any more is used again.
+// A pool of objects that are costly to make because a driver call makes them (events, streams). An object
+// that nobody holds any more is used again.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@ namespace shardmark {
 template <class T>
 class Reused {
  public:
-  // One that nobody holds; `make` makes a std::shared_ptr<T> where all are held. Those last used longest ago
-  // come first.
+  // Returns an object that nobody else holds. If all are held, `make` creates one more (a
+  // std::shared_ptr<T>). The search is round-robin, so the object that was used longest ago is tried first.
   template <class Make>
   std::shared_ptr<T> get(const Make& make) {
     for (size_t tried = 0; tried < all_.size(); ++tried) {

@@ -1,4 +1,5 @@
-// Both are given by CMakeLists.txt: this file alone is compiled again after a commit.
+// CMakeLists.txt defines both macros for this file alone, so that only this file is recompiled after a
+// commit.
 #include "base/revision.h"
 
 namespace shardmark {

@@ -1,4 +1,4 @@
-// Order statistics and their intervals.
+// Order statistics and the binomial ranks of their confidence intervals.
 #include "base/stats.h"
 
 #include <algorithm>
@@ -41,9 +41,9 @@ Interval median_interval(std::vector<double> values) {
   ENSURE(!values.empty(), "interval of nothing");
   std::sort(values.begin(), values.end());
   const size_t n = values.size();
-  // Largest k with P(Binomial(n, 1/2) < k) <= 2.5 %: then [x_k, x_(n+1-k)] covers the median with 95 % or
-  // more.
-  double log_probability = -static_cast<double>(n) * std::log(2.0);  // of 0 successes
+  // Find the largest k with P(Binomial(n, 1/2) < k) <= 2.5 %. Then [x_k, x_(n+1-k)] covers the median with at
+  // least 95 %. Probabilities are built from logarithms because 2^-n underflows for many values.
+  double log_probability = -static_cast<double>(n) * std::log(2.0);  // of k successes, here 0
   double cumulative = 0;
   size_t k = 0;
   while (k < n) {
@@ -63,8 +63,8 @@ double drift(const std::vector<double>& values) {
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
-  // Pearson's correlation of position with rank; equal values share their mean rank, or a constant would
-  // drift.
+  // Pearson's correlation of position and rank. Equal values share their mean rank; without that, a constant
+  // series would drift.
   const double center = static_cast<double>(n - 1) / 2;
   double products = 0, rank_squares = 0, position_squares = 0;
   for (size_t first = 0, last; first < n; first = last + 1) {
@@ -82,7 +82,7 @@ double drift(const std::vector<double>& values) {
 
 double without_rounding(double difference, double size) {
   constexpr double kRounding = 1e-9;
-  return difference <= kRounding * size ? 0 : difference;  // a NaN stays one
+  return difference <= kRounding * size ? 0 : difference;  // a NaN stays NaN
 }
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// Escaping for people, and the hint for a misspelt word.
+// Escaping for terminals and shells, and the hint for a misspelt word.
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -12,14 +12,14 @@ namespace {
 
 constexpr size_t kMostQuoted = 60;  // bytes
 
-// Of the character that starts at `at`: C0, DEL, and C1, which is two bytes in UTF-8.
+// Is the character at `at` a control character: C0, DEL, or C1 (which takes two bytes in UTF-8)?
 bool is_control(std::string_view text, size_t at) {
   const auto first = static_cast<unsigned char>(text[at]);
   return first < ' ' || first == 0x7f || (first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0);
 }
 
-// Insertions, deletions, replacements and swaps of neighbours that lead from a to b (optimal string
-// alignment).
+// Optimal string alignment distance: the number of insertions, deletions, replacements and swaps of
+// neighbours that turn a into b.
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i)
@@ -37,7 +37,7 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-// The second byte's range keeps out overlong forms and surrogates. Source: Unicode 15, table 3-7.
+// The range of the second byte excludes overlong forms and surrogates. Source: Unicode 15, table 3-7.
 size_t utf8_length(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const unsigned first = byte(0);
@@ -72,7 +72,8 @@ std::string printable(std::string_view text, std::string_view kept) {
 
 std::string shortened(const std::string& text, size_t width) {
   constexpr std::string_view kMore = "...";
-  size_t count = 0, end = 0;  // end: of what stays where the text is too long
+  // `end` is where a text that is too long is cut to leave room for the dots.
+  size_t count = 0, end = 0;
   for (size_t at = 0; at < text.size(); ++count) {
     if (count + kMore.size() <= width) end = at;
     at += std::max<size_t>(utf8_length(text, at), 1);
@@ -100,7 +101,7 @@ std::string accepted_words(const std::string& word, const std::vector<std::strin
   return distance(nearest) <= word.size() / 3 ? "did you mean '" + nearest + "'? " + list : list;
 }
 
-// Control characters by their numbers, as bash reads them.
+// Control characters are written as octal numbers in bash's $'...', because a terminal would act on them.
 std::string shell_word(const std::string& word) {
   constexpr std::string_view kPlain = "-_./:,=+@%";
   const auto is_plain = [&](char c) {
@@ -108,7 +109,7 @@ std::string shell_word(const std::string& word) {
   };
   if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
   const auto is_control = [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; };
-  if (std::any_of(word.begin(), word.end(), is_control)) {  // a terminal would act on it: bash's $'...'
+  if (std::any_of(word.begin(), word.end(), is_control)) {  // needs $'...'
     std::string escaped = "$'";
     for (const char c : word)
       escaped += is_control(c) ? fmt::format("\\{:03o}", static_cast<unsigned>(static_cast<unsigned char>(c)))

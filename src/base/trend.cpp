@@ -1,4 +1,5 @@
-// See trend.h.
+// Theil-Sen slopes with the Mann-Kendall test, and a change point of medians. Both variances are widened by
+// dependence_factor().
 #include "base/trend.h"
 
 #include <algorithm>
@@ -12,13 +13,14 @@ namespace {
 constexpr size_t kLeastValues = 4;
 constexpr double kMostCorrelation = 0.9;
 constexpr double k95 = 1.96;
-// Of the normal distribution: standard deviations in a median distance; a median's error x sqrt(n).
+// For the normal distribution: standard deviation / median absolute deviation; standard error of a median x
+// sqrt(n) / standard deviation.
 constexpr double kDeviations = 1.4826, kMedian = 1.2533;
 
 int sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 
-// Mean square of the differences of values so far apart, without the middle difference, which is the trend's,
-// and without the largest tenth, where a step or an outlier is.
+// Mean square of the differences between values `apart` positions apart. The median difference is subtracted
+// because it belongs to the trend. The largest tenth is left out because it contains steps and outliers.
 double usual_difference(const std::vector<double>& values, size_t apart) {
   std::vector<double> squares;
   for (size_t i = apart; i < values.size(); ++i) squares.push_back(values[i] - values[i - apart]);
@@ -33,7 +35,8 @@ double usual_difference(const std::vector<double>& values, size_t apart) {
 
 double dependence_factor(const std::vector<double>& values) {
   if (values.size() < kLeastValues) return 1;
-  // Of AR(1), the variance of x(t+k) - x(t) is in proportion to 1 - r^k.
+  // In an AR(1) process the variance of x(t+k) - x(t) is proportional to 1 - r^k, so the ratio of k = 2 to k
+  // = 1 is 1 + r.
   const double one = usual_difference(values, 1), two = usual_difference(values, 2);
   if (two <= one) return 1;
   const double r = one > 0 ? std::min(two / one - 1, kMostCorrelation) : kMostCorrelation;
@@ -54,7 +57,7 @@ Trend trend_of(const std::vector<double>& times, const std::vector<double>& valu
   if (values.size() < kLeastValues) return trend;
   const auto n = static_cast<double>(values.size());
   const double deviation = std::sqrt(n * (n - 1) * (2 * n + 5) / 18 * dependence_factor(values));
-  const double away = std::max(std::abs(static_cast<double>(rises)) - 1, 0.0);  // corrected for continuity
+  const double away = std::max(std::abs(static_cast<double>(rises)) - 1, 0.0);  // continuity correction
   trend.p = std::erfc(away / deviation / std::sqrt(2));
   const auto pairs = static_cast<double>(slopes.size());
   const auto at = [&](double rank) {

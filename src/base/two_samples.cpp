@@ -1,4 +1,4 @@
-// Exact null distributions by counting; no normal approximation anywhere.
+// Exact null distributions by counting all ways to assign the ranks. No normal approximation is used.
 #include "base/two_samples.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace shardmark {
 namespace {
 
-// Twice the rank of each value among all (so that the mean rank of equal values is whole): a's, then b's.
+// Twice the rank of each value among all values, those of a first. Doubling keeps the mean rank of equal
+// values whole.
 std::vector<size_t> doubled_ranks(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> all = a;
   all.insert(all.end(), b.begin(), b.end());
@@ -26,7 +27,8 @@ std::vector<size_t> doubled_ranks(const std::vector<double>& a, const std::vecto
   return ranks;
 }
 
-// By sum: how many of the ways to choose `count` of the ranks have it.
+// For each sum: in how many ways `count` of the ranks can be chosen so that they have this sum. This is a
+// knapsack count over the ranks.
 std::vector<double> ways_by_sum(const std::vector<size_t>& ranks, size_t count) {
   const size_t largest = std::accumulate(ranks.begin(), ranks.end(), size_t{0});
   std::vector<std::vector<double>> ways(count + 1, std::vector<double>(largest + 1, 0));  // [chosen][sum]
@@ -54,7 +56,7 @@ std::vector<double> differences(const std::vector<double>& a, const std::vector<
 double mann_whitney_p(const std::vector<double>& a, const std::vector<double>& b) {
   ENSURE(!a.empty() && !b.empty(), "a test of nothing");
   const std::vector<size_t> ranks = doubled_ranks(a, b);
-  const auto expected = static_cast<double>(a.size() * (ranks.size() + 1));  // doubled, as the ranks
+  const auto expected = static_cast<double>(a.size() * (ranks.size() + 1));  // doubled, like the ranks
   const auto end_of_a = ranks.begin() + static_cast<std::ptrdiff_t>(a.size());
   const double distance =
       std::abs(static_cast<double>(std::accumulate(ranks.begin(), end_of_a, size_t{0})) - expected);

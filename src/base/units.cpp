@@ -1,4 +1,4 @@
-// Printing of numbers with units.
+// Formatting of numbers with units.
 #include "base/units.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 std::string scaled(double value, const std::array<std::pair<double, const char*>, 5>& scale) {
   auto unit = scale.begin();
-  // A value that rounds up to the next unit takes it: 1.00 MiB, not 1024 KiB.
+  // A value that would round up to the next unit takes that unit: 1.00 MiB, not 1024 KiB.
   const auto rounds_below = [](double x, double limit) { return std::abs(x) < limit * (1 - 0.5e-3); };
   while (unit + 1 != scale.end() && rounds_below(value, unit->first)) ++unit;
   const double number = value / unit->first;
@@ -58,7 +58,7 @@ std::string format_number(double value, int significant_digits) {
   if (!std::isfinite(value)) return "-";
   if (value == 0) return "0";
   int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
-  // Rounding may add a digit: 9.996 to three digits is 10.0.
+  // Rounding may add a digit: 9.996 with three digits is 10.0.
   if (std::abs(value) >= std::pow(10, magnitude + 1) * (1 - 0.5 * std::pow(10, -significant_digits)))
     ++magnitude;
   if (magnitude < -6 || magnitude > 15) return fmt::format("{:.{}e}", value, significant_digits - 1);

@@ -1,5 +1,5 @@
-// Numbers with units, printed for people (base/value.h parses them): bytes (MiB = 2^20), seconds, counts;
-// GB/s is 1e9 bytes per second.
+// Prints numbers with units for people; base/value.h parses them. Bytes use powers of 1024 (MiB = 2^20); GB/s
+// is 1e9 bytes per second.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// See utc.h.
+// Formats UTC times with gmtime_r, which is safe with several threads.
 #include "base/utc.h"
 
 namespace shardmark {

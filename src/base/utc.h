@@ -1,4 +1,5 @@
-// Times of day as studies hold them: ISO 8601 in UTC, "2026-01-31T12:00:00Z", which sort as text.
+// Times as studies store them: ISO 8601 in UTC, "2026-01-31T12:00:00Z", so that sorting as text sorts by
+// time.
 #pragma once
 
 #include <ctime>

@@ -1,4 +1,4 @@
-// Strict parsing: the whole text, in its range, or an error that says what is accepted.
+// Strict parsing: the whole text must be a value in its range, or the error says what is accepted.
 #include "base/value.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ template <class Kind>
   throw UsageError("expected " + kind.expected() + ", got " + quoted_line(text));
 }
 
-// The number that the text begins with, and where it ends.
+// Returns the number at the beginning of the text and sets `end` to where it ends.
 template <class Number>
 std::optional<Number> leading_number(const std::string& text, size_t& end) {
   Number number{};
@@ -44,7 +44,7 @@ std::optional<Number> whole_text(const std::string& text) {
   return end == text.size() ? number : std::nullopt;
 }
 
-// A NaN where the text is no number followed by one of the units.
+// Returns NaN if the text is not a number followed by one of the units.
 double number_with_unit(const std::string& text, const std::map<std::string, double>& units) {
   size_t end = 0;
   const auto number = leading_number<double>(text, end);
@@ -52,7 +52,7 @@ double number_with_unit(const std::string& text, const std::map<std::string, dou
   return !number || unit == units.end() ? std::nan("") : *number * unit->second;
 }
 
-// "1 MiB": in the largest unit that divides it.
+// Prints bytes without rounding, in the largest unit that divides them: "1 MiB".
 std::string exact(int64_t bytes) {
   int power = 0;
   for (; power < 4 && bytes > 0 && bytes % 1024 == 0; ++power) bytes /= 1024;
@@ -60,7 +60,8 @@ std::string exact(int64_t bytes) {
   return fmt::format("{} {}", bytes, kUnits[power]);
 }
 
-constexpr size_t kMostJobTime = 20;  // characters: std::regex recurs for each
+// In characters. std::regex recurses once per character, so a long text could exhaust the stack.
+constexpr size_t kMostJobTime = 20;
 
 double number_at(const std::smatch& found, size_t group) {
   return found[group].matched ? std::stod(found.str(group)) : 0;

@@ -1,6 +1,6 @@
-// What a flag of the command line or a key of a suite takes: one parser for each kind of value, with its
-// range. parse() throws a UsageError, "expected a whole number from 1 to 1000, got 'x'"; a NaN and an
-// infinity lie in no range.
+// The kinds of values that command-line flags and keys of suites take. Each kind has one parser and a range.
+// parse() throws a UsageError such as "expected a whole number from 1 to 1000, got 'x'". NaN and infinity are
+// outside every range.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ struct Whole {
 struct Real {
   static constexpr const char* kName = "NUMBER";
   double least, most;
-  bool is_open = false;  // least itself is out of range
+  bool is_open = false;  // `least` itself is out of range
   std::string range() const;
   std::string expected() const;
   double parse(const std::string& text) const;
 };
 
-// In seconds: "5us", "120ms", "90s", "30m", "2h".
+// A time in seconds: "5us", "120ms", "90s", "30m", "2h".
 struct Duration {
   static constexpr const char* kName = "TIME";
   double most;
@@ -37,7 +37,7 @@ struct Duration {
   double parse(const std::string& text) const;
 };
 
-// "8", "4KiB", "128MiB", "128M" (as nccl-tests: 2^20), "1GiB", "25MB" (1e6).
+// A size in bytes: "8", "4KiB", "128MiB", "128M" (2^20, as in nccl-tests), "1GiB", "25MB" (1e6).
 struct Bytes {
   static constexpr const char* kName = "SIZE";
   int64_t least, most;
@@ -46,7 +46,7 @@ struct Bytes {
   int64_t parse(const std::string& text) const;
 };
 
-// Bytes per second: "25GB/s".
+// A bandwidth in bytes per second: "25GB/s".
 struct Rate {
   static constexpr const char* kName = "RATE";
   Bytes bytes;
@@ -55,8 +55,8 @@ struct Rate {
   double parse(const std::string& text) const;
 };
 
-// Limit of a Slurm job, in seconds: "90m", "1.5h", "1d", or as Slurm has it: minutes, minutes:seconds,
-// hours:minutes:seconds, days-hours[:minutes[:seconds]].
+// The time limit of a Slurm job in seconds: "90m", "1.5h", "1d", or in Slurm's own forms: minutes,
+// minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]].
 struct JobTime {
   static constexpr const char* kName = "TIME";
   double most;
@@ -73,11 +73,11 @@ struct Word {
   std::string parse(const std::string& text) const;
 };
 
-// The ranges that flags and suites share: bounds against slips, far above any use.
+// The ranges that flags and suites share. The bounds guard against typing errors and are far above any use.
 namespace values {
 
 inline constexpr Whole kRanks{1, 1 << 20};
-// These and the ranks bound the global batch, so that it is no overflow.
+// These limits and the limit on ranks keep the global batch from overflowing.
 inline constexpr Whole kBatch{1, 1 << 24}, kAccumulation{1, 1 << 16};
 inline constexpr Whole kGlobalBatch{1, 1 << 30};
 inline constexpr Whole kSteps{1, 1'000'000'000}, kStepsOrNone{0, kSteps.most};
@@ -91,7 +91,8 @@ inline constexpr Real kPrecision{0, 1e6, /*is_open=*/true};  // relative width o
 inline constexpr Real kNorm{0, 1e30}, kNormAboveZero{0, 1e30, /*is_open=*/true};
 inline constexpr Real kPercent{0, 100};
 inline constexpr Real kPrice{0, 1e9, /*is_open=*/true};
-inline constexpr Real kNumber{-1e30, 1e30};  // an option's, whose own range its table has
+// For options whose own table states a narrower range.
+inline constexpr Real kNumber{-1e30, 1e30};
 inline constexpr Duration kDuration{10000 * 3600.}, kStepTime{10000 * 3600.};
 inline constexpr Duration kLatency{3600, /*is_open=*/false};
 inline constexpr JobTime kJobTime{365 * 86400.};

@@ -1,4 +1,4 @@
-// The rules of CUDA's programming guide for CUDA_VISIBLE_DEVICES.
+// Implements the rules of CUDA's programming guide for CUDA_VISIBLE_DEVICES.
 #include "base/visible_gpus.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<std::string> lines_of_gpus(const std::string& nvidia_smi) {
   return gpus;
 }
 
-// The GPU that an entry names: its place in the list.
+// The position in the list of the GPU that an entry names.
 std::optional<int64_t> place_of(const std::string& entry, const std::vector<std::string>& gpus) {
   if (const auto index = index_of(entry); index) return *index < std::ssize(gpus) ? index : std::nullopt;
   for (size_t gpu = 0; gpu < gpus.size(); ++gpu)

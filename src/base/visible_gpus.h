@@ -1,4 +1,4 @@
-// CUDA_VISIBLE_DEVICES: which GPUs of the node a process may use, as CUDA reads the list.
+// CUDA_VISIBLE_DEVICES: the GPUs of the node that a process may use, read as CUDA reads the list.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace shardmark {
 
-// The entries up to the first that can name no GPU ("-1", "NoDevFiles", nothing at all), where CUDA stops
-// reading: none of "", "-1,0". An entry is an index ("0"), the beginning of a UUID ("GPU-8932f937") or of a
-// slice's ("MIG-...").
+// Returns the entries up to the first that cannot name a GPU ("-1", "NoDevFiles", an empty entry), where CUDA
+// stops reading. So "" and "-1,0" give no entries. An entry is an index ("0") or the beginning of the UUID of
+// a GPU ("GPU-8932f937") or of a MIG device ("MIG-...").
 std::vector<std::string> listed_gpus(const std::string& visible_devices);
 
-bool is_slice(const std::string& entry);  // of a GPU (MIG)
+bool is_slice(const std::string& entry);  // a MIG device
 
-// GPUs that CUDA shows of those that `nvidia-smi -L` lists: up to the first entry that is none of them, and
-// none at all where one is named twice.
+// How many of the GPUs that `nvidia-smi -L` lists are visible under CUDA: those up to the first entry that is
+// not listed. CUDA shows none at all if one is named twice.
 int64_t count_visible_gpus(const std::string& nvidia_smi, const std::string& visible_devices);
-int64_t count_gpus(const std::string& nvidia_smi);  // all that it lists
+int64_t count_gpus(const std::string& nvidia_smi);  // all that are listed
 
 }  // namespace shardmark

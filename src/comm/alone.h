@@ -1,6 +1,6 @@
-// A team of one rank as a communicator without a transport: what the rank gives is what it gets, in the order
-// of its own work. A layout has such teams where a dimension of it is 1, and a transport would make a
-// communicator, streams and calls for each.
+// A communicator for a process group of one rank. It has no transport: the output is a copy of the input,
+// made in the order of the rank's own work. A layout has such groups where one of its dimensions is 1; a real
+// transport would create a communicator and a stream for each, and launch operations on them.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace shardmark {
 
-// On the device of `all`, of which it is one rank. Its operations are complete when they have started.
+// The communicator is on the device of `all`, which this rank belongs to. Its operations are complete as soon
+// as they have started.
 std::unique_ptr<Communicator> make_alone(const Communicator& all);
 
 }  // namespace shardmark

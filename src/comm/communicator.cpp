@@ -1,4 +1,5 @@
-// The public interface of every transport: counts traffic and exposed time.
+// The public interface of every transport. It checks calls, counts traffic, marks exposed time and keeps the
+// heartbeat, then calls the transport.
 #include "comm/communicator.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ int64_t peer_of(const Call& call) {
   return call.what != Collective::send_recv ? -1 : call.from != Call::kNobody ? call.from : call.to;
 }
 
-// Where start and poll are marked: on a GPU they only enqueue.
+// start() and poll() are marked as exposed on the CPU only; on a GPU they merely enqueue.
 Timeline* cpu_only(Timeline* timeline) {
   return timeline != nullptr && timeline->device().is_cpu() ? timeline : nullptr;
 }
@@ -103,9 +104,9 @@ bool Work::poll() {
 
 void Work::wait() {
   if (!operation_) return;
-  const auto operation = std::move(operation_);  // released whether it fails or not
+  const auto operation = std::move(operation_);  // released even if it fails
   const Timeline::Exposed exposed(comm_->accounts_->timeline, comm_->exposed_kind_);
-  Heartbeat* const notes = operation->ending() ? nullptr : comm_->heartbeat_;  // else: note_completed
+  Heartbeat* const notes = operation->ending() ? nullptr : comm_->heartbeat_;  // else noted in note_completed
   if (notes != nullptr) notes->waits_for(number_);
   const auto where = [this] { return comm_->where("an operation", number_); };
   in_step(comm_->size(), where, [&] { operation->wait(); });

@@ -1,6 +1,5 @@
-// How ranks exchange tensors. A Communicator is pure virtual below its public interface; every transport
-// implements all of it, and one rank is a valid world. Not thread-safe: one thread calls, in the same order
-// on every rank.
+// How ranks exchange tensors. `Communicator` is the interface that every transport implements in full; a
+// group of one rank is valid. It is not thread-safe: one thread calls it, in the same order on every rank.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -23,56 +22,64 @@ using specs::Collective;
 
 enum class ReduceOp { sum, average, min, max };
 
-// One operation, as a rank calls it. Tensors are contiguous; a side that the rank does not use may be
-// undefined. Where `out` and `in` share memory it works in place: they are the same tensor, or the one is the
-// rank's own shard of the other.
+// One operation as a rank calls it. Tensors are contiguous; a side that the rank does not use may be
+// undefined. An operation is in place if `out` and `in` share memory: either they are the same tensor, or one
+// is the rank's own shard of the other.
 struct Call {
   Collective what = Collective::all_reduce;
   at::Tensor out, in;
   ReduceOp op = ReduceOp::sum;  // of reductions; integers have no average
-  int root = 0;                 // of broadcast, reduce, gather and scatter
-  // Of send_recv: `out` comes from there, `in` goes there. kNobody: a message that goes one way alone.
+  int root = 0;                 // of broadcast, reduce, gather, scatter
+  // send_recv receives `out` from rank `from` and sends `in` to rank `to`. kNobody leaves that direction out,
+  // for a one-way message.
   static constexpr int kNobody = -1;
   int from = 0, to = 0;
-  // Of all_to_all_v: its parts, one after the other on both sides; nullptr: equal ones.
+  // The part sizes of all_to_all_v; on both sides the parts follow each other in rank order. nullptr: equal
+  // parts.
   std::shared_ptr<const specs::Parts> parts = nullptr;
 
   bool uses_in(int rank) const;
   bool uses_out(int rank) const;
-  // As nccl-tests counts it: the larger of a rank's two sides, of a rooted operation the root's. The same on
-  // every rank, but for send_recv.
+  // The message size as nccl-tests counts it: the larger of a rank's two sides, and for a rooted operation
+  // the root's. It is the same on every rank, except for send_recv.
   double payload_bytes(int rank, int size) const;
-  // What goes over the busiest link: payload x busbw factor; of parts what the busiest rank exchanges with
-  // others. The same on every rank.
+  // Bytes over the busiest link: payload x busbw factor. With parts of different sizes, what the busiest rank
+  // exchanges with others. The same on every rank.
   double bus_bytes(int rank, int size) const;
-  double ring_bytes(int rank, int size) const;  // payload x ring factor; of parts: those of other ranks
-  int64_t part(int sender, int receiver, int size) const;  // elements, of all_to_all and all_to_all_v
+  // Payload x ring factor. With parts of different sizes, what this rank sends to others.
+  double ring_bytes(int rank, int size) const;
+  // Elements that go from `sender` to `receiver`, for all_to_all and all_to_all_v.
+  int64_t part(int sender, int receiver, int size) const;
 };
 
-// The end of an operation on a device that its host runs ahead of.
+// The completion of an operation on a device that runs behind its host (a CUDA event).
 class Ending {
  public:
   virtual ~Ending() = default;
   virtual bool is_reached() = 0;  // does not wait
 };
 
-// An operation in flight. Owns its tensors until waited for.
+// An operation in flight. It holds its tensors until it has been waited for.
 class Operation {
  public:
   virtual ~Operation() = default;
-  virtual bool poll() = 0;  // makes progress; true when complete (in device order on a GPU: when enqueued)
-  virtual void wait() = 0;  // orders the CURRENT stream after the operation; on the CPU waits for it
-  virtual std::shared_ptr<Ending> ending() const { return nullptr; }  // on a GPU; nullptr: it ends in wait()
+  // Makes progress and returns true when the operation is complete; on a GPU, when it is enqueued.
+  virtual bool poll() = 0;
+  // On a GPU, makes the CURRENT stream wait for the operation; on the CPU, blocks until it is complete.
+  virtual void wait() = 0;
+  // The completion on a GPU; nullptr if the operation is complete when wait() returns.
+  virtual std::shared_ptr<Ending> ending() const { return nullptr; }
 };
 
 class Communicator;
 class Heartbeat;
 
-// Move-only. wait() must be called; the destructor waits if it was not. An empty Work is complete.
+// A handle of an operation in flight. It is move-only, and an empty Work is complete. Call wait(); if nobody
+// did, the destructor does.
 class Work {
  public:
   Work() = default;
-  // number: what the communicator's heartbeat calls it.
+  // `number` is the operation's number in the communicator's heartbeat.
   Work(Communicator* comm, std::unique_ptr<Operation> operation, int64_t number = 0)
       : comm_(comm), operation_(std::move(operation)), number_(number) {}
   Work(Work&&) = default;
@@ -87,7 +94,7 @@ class Work {
   int64_t number_ = 0;
 };
 
-// Payloads, and ring bytes = payload x ring factor.
+// What a communicator has moved. Ring bytes are payload x ring factor.
 struct Traffic {
   int64_t num_operations = 0;
   double payload_bytes = 0;
@@ -95,12 +102,13 @@ struct Traffic {
   std::array<int64_t, specs::kNumCollectives> operations = {};  // by Collective
 };
 
-// What a communicator that is split off is for. messages: send_recv between neighbours, beside computing.
+// What a communicator that is split off is used for. `messages` means send_recv between neighbouring pipeline
+// stages while the device computes.
 enum class SplitUse { anything, messages };
 
-// The public functions count traffic and time (Timeline::Exposed), then call the transport's do_*. Where
-// one of these throws, on one of several ranks, the job ends there: comm/in_step.h, Note [One rank that
-// fails].
+// The public functions count traffic and exposed time (Timeline::Exposed), then call the transport's do_*
+// functions. If one of them throws on one rank of several, the job ends there: Note [One rank that fails] in
+// comm/in_step.h.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -110,93 +118,104 @@ class Communicator {
   virtual at::Device device() const = 0;
   virtual std::string transport() const = 0;
 
-  // [numel], zeroed; memory that the transport reaches without a copy. Counted by the meter under its current
-  // use.
+  // Returns a zeroed tensor of shape [numel] in memory that the transport can access without a staging copy.
+  // The meter counts it under its current use.
   virtual at::Tensor allocate(int64_t numel, at::ScalarType dtype) = 0;
 
-  // What there is to start; ContractError: sides that do not fit the operation. The functions below spell it.
+  // Starts any operation; the functions below are shorthands. Throws ContractError if the tensors do not fit
+  // the operation.
   Work start(const Call& call);
 
   Work all_reduce(const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
     return start({Collective::all_reduce, out, in, op});
   }
-  Work reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op) {  // in: [size * out]
+  // `in` has shape [size * out.numel()].
+  Work reduce_scatter(const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
     return start({Collective::reduce_scatter, out, in, op});
   }
-  Work all_gather(const at::Tensor& out, const at::Tensor& in) {  // out: [size * in]
+  // `out` has shape [size * in.numel()].
+  Work all_gather(const at::Tensor& out, const at::Tensor& in) {
     return start({Collective::all_gather, out, in});
   }
-  Work broadcast(const at::Tensor& out, const at::Tensor& in, int root) {  // in: used on the root only
+  // `in` is used on the root only.
+  Work broadcast(const at::Tensor& out, const at::Tensor& in, int root) {
     return start({Collective::broadcast, out, in, ReduceOp::sum, root});
   }
-  Work reduce(const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op) {  // out: on the root only
+  // `out` is used on the root only.
+  Work reduce(const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op) {
     return start({Collective::reduce, out, in, op, root});
   }
-  Work all_to_all(const at::Tensor& out, const at::Tensor& in) {  // both [size * chunk], not in place
+  // Both have shape [size * chunk]; there is no in-place form.
+  Work all_to_all(const at::Tensor& out, const at::Tensor& in) {
     return start({Collective::all_to_all, out, in});
   }
-  Work gather(const at::Tensor& out, const at::Tensor& in, int root) {  // out: [size * in], on the root only
+  // `out` has shape [size * in.numel()] and is used on the root only.
+  Work gather(const at::Tensor& out, const at::Tensor& in, int root) {
     return start({Collective::gather, out, in, ReduceOp::sum, root});
   }
-  Work scatter(const at::Tensor& out, const at::Tensor& in, int root) {  // in: [size * out], on the root only
+  // `in` has shape [size * out.numel()] and is used on the root only.
+  Work scatter(const at::Tensor& out, const at::Tensor& in, int root) {
     return start({Collective::scatter, out, in, ReduceOp::sum, root});
   }
   Work send_recv(const at::Tensor& out, int from, const at::Tensor& in, int to) {
     return start({Collective::send_recv, out, in, ReduceOp::sum, 0, from, to});
   }
-  // In place.
+  // The in-place forms.
   Work all_reduce(const at::Tensor& tensor, ReduceOp op) { return all_reduce(tensor, tensor, op); }
   Work broadcast(const at::Tensor& tensor, int root) { return broadcast(tensor, tensor, root); }
   Work reduce(const at::Tensor& tensor, int root, ReduceOp op) { return reduce(tensor, tensor, root, op); }
 
-  // Several operations of one block in one launch (ncclGroupStart/End); order them the same on every rank.
+  // Operations between begin and end share one launch (ncclGroupStart/End). Every rank must start them in the
+  // same order.
   virtual void group_begin() {}
   virtual void group_end() {}
 
-  // While it lives, operations run in the order of this thread's work on the device, on one queue with it: as
-  // they are timed alone, without the events that let them overlap with computing. Empty where there is no
-  // such queue.
+  // While the returned object lives, operations share one stream with this thread's other work on the device.
+  // They run in the order in which they are enqueued, without the events that let them overlap with
+  // computing. That is how they are timed alone. Returns nullptr for transports without streams.
   virtual std::shared_ptr<void> in_order() { return nullptr; }
 
-  // Moves what is in flight; call after each block. On a GPU failures of other ranks are noticed here, and
-  // operations noted that are complete.
+  // Makes progress on all operations in flight; call it after each block. On a GPU this is where failures of
+  // other ranks are noticed and where completed operations are noted.
   void progress();
-  void
-  look();  // the same, while the host waits for the device (device/waiting.h): the rank waits for the first
+  // Like progress(), for use while the host waits for the device (device/waiting.h). It also notes in the
+  // heartbeat that the rank waits for its oldest operation that is not complete.
+  void look();
 
-  // color < 0: takes no part, gets nullptr.
+  // Splits like ncclCommSplit: ranks of the same color form a communicator, ordered by key. A rank with color
+  // < 0 takes no part and gets nullptr.
   std::unique_ptr<Communicator> split(int color, int key, SplitUse use = SplitUse::anything);
-  // Gives back memory that is kept for later operations; nothing may be in flight. Between points, so that
-  // the peak of one does not hold what another needed.
+  // Frees memory that is kept for later operations. Nothing may be in flight. It is called between
+  // configurations, so that buffers of one do not count in the memory peak of the next.
   virtual void trim() {}
-  // Why operations since the last call had to copy memory of allocate()'s, all communicators of this process
-  // together; empty: none had to.
+  // Returns why operations since the last call had to copy out of memory of allocate(), over all
+  // communicators of this process. Empty if none had to.
   virtual std::string take_copied() { return ""; }
 
   const Traffic& traffic() const { return accounts_->traffic; }
   void reset_traffic() { accounts_->traffic = {}; }
-  // From now on traffic and exposed time of this communicator count as the other's: for parts of one
-  // operation that run on several communicators.
+  // From now on this communicator's traffic and exposed time count as those of `other`. Used when parts of
+  // one operation run on several communicators.
   void count_in(const Communicator& other) { accounts_ = other.accounts_; }
-  // Ring bytes that this rank has sent to other nodes in stages of their own, from the start; a NaN where the
-  // transport has no such stages.
+  // Ring bytes that this rank has sent to other nodes, in stages that only go between nodes, since the
+  // communicator was made. NaN if the transport has no such stages.
   virtual double bytes_between_nodes() const { return __builtin_nan(""); }
 
-  // Exposed communication is marked on this timeline: on the CPU all time that start, poll and wait take; on
-  // a GPU the time that the compute stream waits in Work::wait(). nullptr: not timed. The timeline must
-  // outlive its use here.
+  // Marks exposed communication on this timeline. On the CPU that is all time spent in start, poll and wait;
+  // on a GPU it is the time for which the compute stream waits in Work::wait(). nullptr turns the marks off.
+  // The timeline must outlive this use.
   void set_timeline(Timeline* timeline) { accounts_->timeline = timeline; }
-  // As this kind, on this communicator from now on; 0 to begin with.
+  // The kind under which this communicator's exposed time is marked from now on; it starts as 0.
   void expose_as(int64_t kind) { exposed_kind_ = kind; }
 
-  // From now on operations are noted there as they start and complete (comm/watch/heartbeat.h), also those of
-  // communicators split off this one later. On a GPU: as they are found complete on the device. nullptr:
-  // nowhere. The heartbeat must outlive its use here.
+  // From now on operations are noted in this heartbeat when they start and complete (comm/watch/heartbeat.h).
+  // Communicators that are split off later inherit it. On a GPU an operation is noted as complete once the
+  // device is found to have completed it. nullptr turns the notes off. The heartbeat must outlive this use.
   void set_heartbeat(Heartbeat* heartbeat) { heartbeat_ = heartbeat; }
 
  protected:
   virtual std::unique_ptr<Communicator> do_split(int color, int key, SplitUse use) = 0;
-  // nullptr: complete already.
+  // Returns nullptr if the operation is already complete.
   virtual std::unique_ptr<Operation> do_start(const Call& call) = 0;
   virtual void do_progress() = 0;
 
@@ -206,31 +225,34 @@ class Communicator {
     Traffic traffic;
     Timeline* timeline = nullptr;
   };
-  struct OnDevice {  // operations that end together, which the heartbeat has not seen complete
+  // Operations that complete together and that the heartbeat does not yet know to be complete.
+  struct OnDevice {
     int64_t first, last;
     std::shared_ptr<Ending> ending;
   };
   void note_start(int64_t number, std::shared_ptr<Ending> ending);
   void note_completed();
-  std::string where(const std::string& call, int64_t number = 0) const;  // for a failure; 0: no operation
+  // Describes where a failure happened. The number 0 means that no operation is involved.
+  std::string where(const std::string& call, int64_t number = 0) const;
   std::shared_ptr<Accounts> accounts_ = std::make_shared<Accounts>();
   Heartbeat* heartbeat_ = nullptr;
   int64_t exposed_kind_ = 0;
-  std::deque<OnDevice> on_device_;  // in the order of their start
+  std::deque<OnDevice> on_device_;  // in the order in which they started
 };
 
-// Who moves what is in flight over host memory: the computing thread, whenever it starts, polls or waits; or
-// a thread of the transport's own, which costs a core. NCCL moves by itself.
+// Who makes progress on operations over host memory: the computing thread, whenever it starts, polls or
+// waits, or a thread of the transport, which costs a core. NCCL needs neither.
 enum class MovedBy { caller, thread };
 
-// A transport of the table in specs/specs.h, "mpi", "nccl" or "hierarchical(form=leader)", over the ranks of
-// `group`; collective over them. RefusedByAllRanks: unknown transport, NCCL without a GPU, more ranks than
-// GPUs on a node, nodes that a form of hierarchical cannot take.
+// Makes a transport of the table in specs/specs.h, such as "mpi", "nccl" or "hierarchical(form=leader)", over
+// the ranks of `group`. This is collective over those ranks. Throws RefusedByAllRanks if the transport is
+// unknown, if NCCL lacks a GPU, if a node has more ranks than GPUs, or if a form of `hierarchical` cannot
+// serve these nodes.
 std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
                                                 at::Device device, MovedBy moved_by = MovedBy::caller);
 
-// Between its making and end() the operations of a communicator share one launch. An exception closes the
-// launch as well, or nothing that NCCL is asked for afterwards would ever begin.
+// Groups operations of a communicator into one launch, from construction to end(). If an exception unwinds
+// it, the destructor closes the group too; otherwise NCCL would never launch anything again.
 class OneLaunch {
  public:
   explicit OneLaunch(Communicator& comm) : comm_(&comm) { comm.group_begin(); }
@@ -238,7 +260,7 @@ class OneLaunch {
     if (comm_ == nullptr) return;
     try {
       comm_->group_end();
-    } catch (...) {  // the exception that is on its way tells more
+    } catch (...) {  // the exception that is unwinding tells more
     }
   }
   void end() { std::exchange(comm_, nullptr)->group_end(); }

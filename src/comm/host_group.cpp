@@ -1,4 +1,4 @@
-// HostGroup: MPI collectives on plain values, and the one translation of MPI's error codes.
+// HostGroup: MPI collectives on plain values. mpi_failure translates MPI's error codes for the whole program.
 #include "comm/host_group.h"
 
 #include <algorithm>
@@ -55,7 +55,8 @@ HostGroup& HostGroup::operator=(HostGroup&& other) noexcept {
 }
 
 HostGroup::~HostGroup() {
-  // After MPI_Finalize the communicator is gone already; a failing free must not end an unwinding process.
+  // MPI_Finalize has already freed the communicator. A failing free must not terminate a process that is
+  // unwinding, so the result is ignored.
   if (owned_ && comm_ != MPI_COMM_NULL && mpi_is_usable()) MPI_Comm_free(&comm_);
 }
 

@@ -1,5 +1,5 @@
-// Values that the hosts of ranks exchange beside the tensors: agreement, barriers, gathers of samples. Over
-// MPI.
+// Values that ranks exchange on the host, apart from tensors: agreement, barriers, gathers of samples. It
+// uses MPI.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,8 @@ namespace shardmark {
 
 class HostGroup {
  public:
-  static HostGroup world();  // a duplicate of MPI_COMM_WORLD; not collective to destroy after finalize
+  // Duplicates MPI_COMM_WORLD. The destructor is not collective if MPI has been finalized.
+  static HostGroup world();
   HostGroup(HostGroup&&) noexcept;
   HostGroup& operator=(HostGroup&&) noexcept;
   ~HostGroup();
@@ -22,22 +23,29 @@ class HostGroup {
   int size() const { return size_; }
   MPI_Comm mpi() const { return comm_; }
 
-  HostGroup split(int color, int key) const;  // color < 0: takes no part; then size() is 0
-  int first_rank_on_node()
-      const;                   // the lowest rank of this group that shares memory with this one. Collective
-  void barrier() const;        // spins: for the start of a window
-  void sleep_barrier() const;  // sleeps between polls: for ranks that are left out of a point
-  int64_t max(int64_t value) const;  // of all ranks: the worst verdict, one decision of all
+  // A rank with color < 0 takes no part and gets a group of size 0.
+  HostGroup split(int color, int key) const;
+  // The lowest rank of this group that shares memory with this one. Collective.
+  int first_rank_on_node() const;
+  void barrier() const;  // busy-waits: for the start of a window
+  // Sleeps between polls, for ranks that take no part in a configuration.
+  void sleep_barrier() const;
+  // The maximum over all ranks: how all ranks agree on the worst verdict.
+  int64_t max(int64_t value) const;
   double max(double value) const;
-  std::vector<double> max(std::vector<double> values) const;  // of each place; all ranks give equally many
+  // The maximum at each index. All ranks must pass equally many values.
+  std::vector<double> max(std::vector<double> values) const;
   double sum(double value) const;
   int64_t broadcast(int64_t value, int root) const;
   std::string broadcast(const std::string& text, int root) const;
-  // Bit by bit, so that a NaN or an infinity arrives as what it was. Other ranks' values are ignored.
+  // Sends the bits unchanged, so NaN and infinity arrive intact. The values passed on other ranks are
+  // ignored.
   std::vector<double> broadcast(const std::vector<double>& values, int root) const;
-  // On rank 0 the values of all ranks, one row each (all ranks give equally many); empty elsewhere.
+  // Returns the values of all ranks on rank 0, one row per rank, and nothing elsewhere. All ranks must pass
+  // equally many values.
   std::vector<double> gather(const std::vector<double>& values) const;
-  std::vector<std::string> gather(const std::string& text) const;  // on rank 0, one per rank; empty elsewhere
+  // On rank 0 one text per rank; empty elsewhere.
+  std::vector<std::string> gather(const std::string& text) const;
 
  private:
   HostGroup(MPI_Comm comm, bool owned);
@@ -47,21 +55,23 @@ class HostGroup {
   int size_ = 0;
 };
 
-// MPI_Init_thread .. MPI_Finalize. The first object in main, so that it is destroyed last.
+// Holds MPI between MPI_Init_thread and MPI_Finalize. It is the first object in main, so that it is destroyed
+// last.
 class MpiSession {
  public:
-  // UsageError when the environment promises more ranks than MPI sees (N worlds of one rank), or more nodes
-  // (a heterogeneous Slurm job).
+  // Throws UsageError if the environment promises more ranks than MPI sees (the launcher started N separate
+  // worlds of one rank), or more nodes (a heterogeneous Slurm job).
   MpiSession();
-  ~MpiSession();  // while an exception unwinds: finalizes only if all ranks leave too, so that a lone failure
-                  // cannot hang
+  // While an exception unwinds, this finalizes MPI only if all other ranks leave, too. So a rank that fails
+  // alone does not hang.
+  ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 
-  // Where ranks are. A node: ranks that share memory.
+  // The rank's position on its node. A node is a set of ranks that share memory.
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
-  // Ends every rank of the world with this exit status. Never returns.
+  // Ends every rank of the world with this exit status and never returns.
   [[noreturn]] static void abort_world(int status);
 
  private:

@@ -1,4 +1,4 @@
-// From an exception to the last line of a job.
+// Turns an exception into the last line of a job.
 #include "comm/in_step.h"
 
 #include <c10/util/Exception.h>

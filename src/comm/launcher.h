@@ -1,9 +1,9 @@
-// What the launcher's environment variables promise.
+// What the launcher's environment variables say.
 #pragma once
 
 namespace shardmark {
 
-// Ranks that the launcher says it started; 0: it says nothing.
+// The number of ranks that the launcher says it started; 0 if it says nothing.
 int promised_ranks();
 
 }  // namespace shardmark

@@ -1,4 +1,5 @@
-// A small all-reduce, then larger ones until one takes long: on a slow network that is soon.
+// Times a small all-reduce, then larger and larger ones until one takes long enough to be limited by
+// bandwidth. On a slow network that happens early, so the whole probe is short.
 #include "comm/probe.h"
 
 #include <algorithm>
@@ -11,12 +12,13 @@
 namespace shardmark {
 namespace {
 
-constexpr double kLimitS = 0.1;  // of a size
-constexpr double kLongS = 0.01;  // an operation this long is about bandwidth
+constexpr double kLimitS = 0.1;  // for the repetitions of one size
+// An operation that takes this long is limited by bandwidth.
+constexpr double kLongS = 0.01;
 constexpr int64_t kMostTimes = 20;
 
-// Median time of an all-reduce on the slowest rank, the first one left out. All ranks end together: they
-// agree after every operation.
+// The median time of an all-reduce on the slowest rank, without the first one. Ranks agree on the time after
+// every operation, so that all of them stop together.
 double all_reduce_s(const HostGroup& group, Communicator& comm, int64_t numel) {
   const at::Tensor tensor = comm.allocate(numel, at::kFloat);
   std::vector<double> times;
@@ -45,7 +47,8 @@ strategies::ProbedLink measure(const HostGroup& group, Communicator& comm) {
   return {small_s, bytes / std::max(large_s - small_s, 1e-9)};
 }
 
-// Ranks of a node where all nodes hold equally many and there are several, else 0.
+// The number of ranks per node if there are several nodes that hold equally many consecutive ranks, otherwise
+// 0.
 int64_t even_ranks_per_node(const HostGroup& group) {
   const int64_t first = group.first_rank_on_node();
   const HostGroup node = group.split(static_cast<int>(first), group.rank());
@@ -65,7 +68,7 @@ Probe probe(const HostGroup& group, Communicator& comm) {
     const int node = group.rank() / static_cast<int>(result.ranks_per_node);
     const HostGroup in_node = group.split(node, group.rank());
     const strategies::ProbedLink mine = measure(in_node, *comm.split(node, group.rank()));
-    // The slowest node counts.
+    // Take the slowest node.
     result.node = {group.max(mine.latency_s), -group.max(-mine.bytes_per_s)};
   }
   return result;

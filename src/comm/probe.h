@@ -1,5 +1,5 @@
-// What an operation costs on the network at hand, measured in well under two seconds: for decisions, not for
-// reports.
+// Measures what an operation costs on this network, in well under two seconds. The result is for decisions
+// (strategy `auto`), not for reports.
 #pragma once
 
 #include "comm/communicator.h"
@@ -10,10 +10,12 @@ namespace shardmark {
 struct Probe {
   strategies::ProbedLink all;
   strategies::ProbedLink node;  // among the ranks of a node
-  int64_t ranks_per_node = 0;   // 0: one node, or nodes that do not hold equally many neighbouring ranks
+  // 0 if there is one node only, or if the nodes do not hold equally many consecutive ranks.
+  int64_t ranks_per_node = 0;
 };
 
-// By all-reduces; the same on all ranks. Collective; group: of the same ranks.
+// Measures with all-reduces; all ranks get the same result. Collective; `group` must have the ranks of
+// `comm`.
 Probe probe(const HostGroup& group, Communicator& comm);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// The transports by name.
+// Makes transports by name.
 #include "comm/transports.h"
 
 #include "base/error.h"
@@ -26,7 +26,7 @@ std::unique_ptr<Communicator> make_communicator(const std::string& transport, co
   const auto where = [] { return std::string("the making of a communicator"); };
   return in_step(group.size(), where, [&] {
     const std::string name = choice_of(transport).name;
-    const bool is_nccl = device.is_cuda() || name == "nccl";  // which says what it lacks
+    const bool is_nccl = device.is_cuda() || name == "nccl";  // its error says what is missing
     auto flat = is_nccl ? make_nccl_communicator(group, device) : make_mpi_communicator(group, moved_by);
     return make_around(transport, std::move(flat), group);
   });

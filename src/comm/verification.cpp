@@ -1,4 +1,4 @@
-// Patterns: integers that every dtype adds up exactly, what operations make of them, and the comparison.
+// Patterns of integers that every dtype adds exactly, the results of operations on them, and the comparison.
 #include "comm/verification.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ using specs::Holds;
 
 constexpr int kRoot = 0;
 
-// A prime: no chunk or shard boundary falls on a multiple of it, so misplaced data shows.
+// The period of the pattern. It is prime, so no chunk or shard boundary falls on a multiple of it, and
+// misplaced data does not match.
 constexpr int64_t kPeriod = 4099;
 constexpr int kFirstOctave = 32;
 
@@ -34,7 +35,8 @@ int value_at(int rank, int64_t position) {
   return (rank + position) / spacing % 2 == 0 ? 1 : -1;
 }
 
-// numel values of value(position), which repeats after a period. In float64 until the last rounding.
+// Returns numel values of value(position), repeated with the period. They are float64 until the final
+// conversion to dtype.
 at::Tensor tiled(int64_t numel, at::ScalarType dtype, int64_t round,
                  const std::function<double(int64_t)>& value) {
   const int64_t length = std::clamp<int64_t>(numel, 1, kPeriod);
@@ -54,13 +56,13 @@ double combine(double a, double b, ReduceOp op) {
   }
 }
 
-// A rank's own shard of the whole side.
+// This rank's own shard of a whole tensor.
 at::Tensor own_shard(const Communicator& comm, const at::Tensor& whole) {
   const int64_t shard = whole.numel() / comm.size();
   return whole.narrow(0, comm.rank() * shard, shard);
 }
 
-// What all ranks give to this one, in the order of their ranks.
+// What all ranks give to this rank, concatenated in rank order.
 at::Tensor of_all_ranks(const Communicator& comm, const std::function<at::Tensor(int rank)>& given) {
   std::vector<at::Tensor> parts;
   parts.reserve(static_cast<size_t>(comm.size()));
@@ -150,7 +152,7 @@ int64_t num_wrong(const Communicator& comm, const Call& call, int64_t round) {
   const std::map<at::ScalarType, double> epsilon = {
       {at::kFloat, 0x1p-23}, {at::kDouble, 0x1p-52}, {at::kHalf, 0x1p-10}, {at::kBFloat16, 0x1p-7}};
   const double tolerance = 4 * epsilon.at(call.out.scalar_type());
-  // "not within" rather than "beyond": a NaN is wrong.
+  // The test is "not within" instead of "beyond", so that NaN counts as wrong.
   const at::Tensor within = (call.out.to(at::kDouble) - wanted.to(at::kDouble)).abs().le(tolerance);
   return item<int64_t>(within.logical_not().sum());
 }

@@ -1,5 +1,6 @@
-// CIFAR-10 in its binary form: five files of 10,000 records to train on, each a label and 3 x 32 x 32 bytes,
-// and a sixth to evaluate on. Source: A. Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html.
+// CIFAR-10 in its binary form. Five files of 10,000 records are for training and a sixth for evaluation; a
+// record is a label and 3 x 32 x 32 bytes. Source: A. Krizhevsky,
+// https://www.cs.toronto.edu/~kriz/cifar.html.
 #include <array>
 
 #include "base/glob.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int64_t kFiles = 5, kRecords = 10000, kClasses = 10, kChannels = 3, kSide = 32, kPadding = 4;
 constexpr int64_t kRecordBytes = 1 + kChannels * kSide * kSide;
-// Of the training set's pixels, as fractions of 255.
+// Mean and standard deviation of the training set's pixels per channel, as fractions of 255.
 constexpr double kMean[kChannels] = {0.4914, 0.4822, 0.4465};
 constexpr double kDeviation[kChannels] = {0.2470, 0.2435, 0.2616};
 constexpr const char* kAdvice =
@@ -19,10 +20,11 @@ constexpr const char* kAdvice =
     "cifar-10-binary.tar.gz at "
     "https://www.cs.toronto.edu/~kriz/cifar.html";
 
-// The usual augmentation: a random crop of the image with 4 black pixels around it, mirrored half of the
+// The usual augmentation: a random crop of the image with a border of 4 black pixels, mirrored half of the
 // time.
 struct Crop {
-  int64_t top = 0, left = 0;  // where the crop starts in the image; negative: in the padding
+  // The corner of the crop in the image; a negative value lies in the border.
+  int64_t top = 0, left = 0;
   bool mirrored = false;
 };
 
@@ -69,7 +71,7 @@ class Cifar10 : public DataSource {
         files_.at(static_cast<size_t>(draw.index / kRecords))
             .read(draw.index % kRecords * kRecordBytes, record.data(), record.size());
         *targets++ = record[0];
-        const bool augments = augment_ && draw.index < size();  // what is evaluated on stays as it is
+        const bool augments = augment_ && draw.index < size();  // evaluation images stay as they are
         inputs = write_image(record.data() + 1, augments ? random_crop(seed_, draw) : Crop{}, inputs);
       }
     });
@@ -94,7 +96,7 @@ class Cifar10 : public DataSource {
     }
   }
 
-  // Returns where the next image goes.
+  // Returns where the next image begins.
   template <class T>
   T* write_image(const uint8_t* pixels, const Crop& at, T* out) const {
     const auto inside = [](int64_t i) { return i >= 0 && i < kSide; };
@@ -115,7 +117,7 @@ class Cifar10 : public DataSource {
   at::ScalarType dtype_;
   int64_t seed_;
   std::vector<SampleFile> files_;
-  std::array<std::array<double, 256>, kChannels> normalized_;  // of a channel's byte
+  std::array<std::array<double, 256>, kChannels> normalized_;  // [channel][byte]
 };
 
 std::unique_ptr<DataSource> make_cifar10(const Options& options, const DataContext& context) {

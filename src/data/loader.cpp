@@ -25,8 +25,8 @@ struct Loader::State {
     if (depth > 0) worker = std::jthread([this](const std::stop_token& stop) { fill(stop); });
   }
 
-  // The next batch in order, on the host. Called by one thread only: the worker, or without one the caller of
-  // next().
+  // Prepares the next batch in order, on the host. It is called by one thread only: the worker, or the caller
+  // of next() if there is no worker.
   Batch prepare() {
     const auto draws = sampler.draw(position / sampler.accumulation(), position % sampler.accumulation());
     ++position;
@@ -65,13 +65,13 @@ struct Loader::State {
   const DistributedSampler sampler;
   const at::Device device;
   const size_t depth;
-  int64_t position;  // micro-batches prepared, from step 0
+  int64_t position;  // micro-batches prepared since step 0
 
   std::mutex mutex;  // guards queue and error
   std::condition_variable_any changed;
   std::deque<Batch> queue;
   std::exception_ptr error;
-  std::jthread worker;  // last: stops and joins before the rest goes
+  std::jthread worker;  // last: stops and joins before the rest is destroyed
 };
 
 Loader::Loader(const DataSource& source, DistributedSampler sampler, at::Device device, int depth,

@@ -1,4 +1,4 @@
-// Makes a source from a choice.
+// Makes a source from a choice, after checking that its samples fit the model.
 #include "data/source.h"
 
 #include "specs/documents.h"

@@ -1,5 +1,5 @@
-// Made-up samples for any model: nothing on disk, nearly free to fetch, and learnable, so that a loss can
-// fall.
+// Synthetic samples for any model. They need no files and almost no time to fetch, and can be learned, so
+// that a loss can fall.
 #include <algorithm>
 #include <cmath>
 
@@ -10,15 +10,17 @@
 namespace shardmark {
 namespace {
 
-// Every sample is a window of a fixed pool of this many random values: as good as fresh ones, at the cost of
-// a copy.
+// Every sample is a window of a fixed pool of this many random values. That is as good as fresh values, but
+// costs only a copy.
 constexpr int64_t kPoolValues = 1 << 18;
-// An evaluation of more tells no more, and that of a twentieth of an enormous size would have no end.
+// More samples would not make an evaluation more informative, and with a very large `size` evaluating a
+// twentieth of it would not end.
 constexpr int64_t kMostHeldOut = 10'000;
 
-enum Purpose { kTarget, kPattern, kNoise, kPool, kSuccessor };  // of a random number
+// What a random number is for; part of its hash.
+enum Purpose { kTarget, kPattern, kNoise, kPool, kSuccessor };
 
-// Images and rows: a class's pattern plus a sample's noise, of unit variance together.
+// Images and rows: the pattern of a class plus the noise of a sample, together of unit variance.
 class SyntheticValues : public DataSource {
  public:
   SyntheticValues(int64_t size, const DataContext& context)
@@ -27,7 +29,8 @@ class SyntheticValues : public DataSource {
         context_(context),
         numel_(c10::multiply_integers(context.sample.input)) {
     pool_.resize(static_cast<size_t>(kPoolValues + numel_));
-    const float scale = std::sqrt(1.5f) / (uint64_t{1} << 63);  // of 64 random bits: uniform, variance 1/2
+    // Turns 64 random bits into a uniform value of variance 1/2.
+    const float scale = std::sqrt(1.5f) / (uint64_t{1} << 63);
     for (size_t i = 0; i < pool_.size(); ++i)
       pool_[i] = scale * static_cast<float>(static_cast<int64_t>(hash_of(context.seed, kPool, i)));
     values_ = at::from_blob(pool_.data(), {std::ssize(pool_)}, at::kFloat);
@@ -42,7 +45,8 @@ class SyntheticValues : public DataSource {
     Batch batch{empty_on_host(shape, context_.dtype, pinned),
                 empty_on_host({std::ssize(draws)}, at::kLong, pinned)};
     int64_t* targets = batch.targets.data_ptr<int64_t>();
-    const at::Tensor sum = at::empty(context_.sample.input, at::kFloat);  // then rounded, as vectors
+    // Summed in float, then converted to the batch's type; both loops vectorise.
+    const at::Tensor sum = at::empty(context_.sample.input, at::kFloat);
     for (int64_t i = 0; i < std::ssize(draws); ++i) {
       const int64_t index = draws[static_cast<size_t>(i)].index;
       targets[i] = below(hash_of(context_.seed, kTarget, index), context_.sample.num_classes);
@@ -62,14 +66,14 @@ class SyntheticValues : public DataSource {
   int64_t num_held_out_, size_;
   DataContext context_;
   int64_t numel_;  // of one sample
-  // The data set's, as pages of a file would be: no memory of a step, so torch's allocator, which the meter
-  // counts, does not hold it.
+  // The pool belongs to the data set, like the pages of a file. It is not allocated with torch's allocator,
+  // because the meter would count it as memory of a step.
   std::vector<float> pool_;
-  at::Tensor values_;  // the pool
+  at::Tensor values_;  // a view of the pool
 };
 
-// Tokens: seven times in eight the next token is the successor of this one, by a fixed permutation of the
-// vocabulary.
+// Tokens: with a chance of 7/8 the next token is the successor of the current one under a fixed permutation
+// of the vocabulary, otherwise it is random.
 class SyntheticTokens : public DataSource {
  public:
   SyntheticTokens(int64_t size, const DataContext& context)
@@ -79,7 +83,8 @@ class SyntheticTokens : public DataSource {
         length_(context.sample.input.at(0)) {
     const int64_t vocabulary = context.sample.num_classes;
     const Permutation permutation(vocabulary, hash_of(seed_, kSuccessor));
-    std::vector<int64_t> successor(static_cast<size_t>(vocabulary));  // as a table: looked up a million times
+    std::vector<int64_t> successor(
+        static_cast<size_t>(vocabulary));  // a table, because it is looked up a million times
     for (int64_t token = 0; token < vocabulary; ++token)
       successor[static_cast<size_t>(token)] = permutation(token);
     pool_.resize(static_cast<size_t>(kPoolValues + length_));

@@ -1,4 +1,4 @@
-// The bytes of text files, laid end to end in the order of their sorted paths; a byte is a token.
+// The bytes of text files, concatenated in the order of their sorted paths. Each byte is a token.
 #include "data/token_batch.h"
 
 namespace shardmark {

@@ -1,4 +1,4 @@
-// Windows of a token stream as a batch: what text, token files and synthetic tokens share.
+// Batches of windows of a token stream, shared by text, token files and synthetic tokens.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace shardmark {
 
-// Whole windows of `length` tokens whose targets, shifted by one, also lie in the stream.
+// The number of whole windows of `length` tokens whose targets, which are shifted by one token, also lie in
+// the stream.
 inline int64_t num_windows(int64_t num_tokens, int64_t length) {
   return std::max<int64_t>(0, num_tokens - 1) / length;
 }
@@ -19,8 +20,8 @@ std::span<const Token> window_at(const std::vector<Token>& stream, int64_t start
   return std::span(stream).subspan(static_cast<size_t>(start), static_cast<size_t>(length) + 1);
 }
 
-// inputs[b] and targets[b]: window(draws[b]), which holds length + 1 tokens, without its last and without its
-// first one; both int64 [B, length].
+// For each draw b, window(draws[b]) returns length + 1 tokens. inputs[b] is the window without its last
+// token, targets[b] without its first one. Both are int64 [B, length].
 template <class Window>
 Batch token_batch(const std::vector<Draw>& draws, int64_t length, bool pinned, Window window) {
   const int64_t count = std::ssize(draws);

@@ -1,4 +1,5 @@
-// Token files: samples are windows of one file's stream, the files in the order of their sorted paths.
+// Token files. A sample is a window of the stream of one file; the files come in the order of their sorted
+// paths.
 #include <fmt/format.h>
 
 #include "data/files/token_files.h"
@@ -61,8 +62,8 @@ class Tokens : public DataSource {
   }
 
  private:
-  // Of a window's tokens in their documents. What is left of a document that began before it counts from its
-  // first token. Returns what follows the last one.
+  // Writes the positions of a window's tokens within their documents. A document that began before the window
+  // is counted from the window's first token. Returns the end of what was written.
   int64_t* write_positions(const TokenFile& file, int64_t first, std::span<const int64_t> window,
                            int64_t* position) const {
     std::vector<int64_t> starts;
@@ -82,10 +83,10 @@ class Tokens : public DataSource {
   }
 
   std::vector<TokenFile> files_;
-  std::vector<int64_t> first_;  // sample of each file
+  std::vector<int64_t> first_;  // [file], its first sample
   int64_t length_, vocabulary_, size_ = 0, num_held_out_ = 0;
   std::string documents_;  // joined, packed, masked
-  int64_t begin_, end_;    // tokens of theirs; -1: none
+  int64_t begin_, end_;    // tokens that begin and end a document; -1: none
 };
 
 std::unique_ptr<DataSource> make_tokens(const Options& options, const DataContext& context) {

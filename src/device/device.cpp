@@ -1,4 +1,4 @@
-// A device's name, its memory, and its matrix product rate.
+// Facts about a device: its name, its memory, and its matrix product rate, measured or from the data sheet.
 #include "device/device.h"
 
 #include <ATen/cuda/CUDAContext.h>
@@ -25,7 +25,7 @@
 namespace shardmark {
 namespace {
 
-// What /proc/cpuinfo says of the first core; empty where it says nothing.
+// The value of a key in /proc/cpuinfo, for the first core; empty if it is not there.
 std::string cpuinfo(const std::string& key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
@@ -35,11 +35,11 @@ std::string cpuinfo(const std::string& key) {
 
 }  // namespace
 
-// Asked of CUDA itself: torch would write of an old driver to stderr, once per rank.
+// CUDA is asked directly. torch would print a warning about an old driver to stderr, once per rank.
 int num_gpus() {
   int count = 0;
   if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
-  static_cast<void>(cudaGetLastError());  // or the next call reports it again
+  static_cast<void>(cudaGetLastError());  // clears it; else the next call reports it
   return 0;
 }
 
@@ -100,7 +100,7 @@ void use_device(at::Device device) {
   name_gpu_in_use("");
   if (!device.is_cuda()) return;
   c10::cuda::set_device(device.index());
-  at::globalContext().lazyInitDevice(at::kCUDA);  // before it the caching allocator knows no device
+  at::globalContext().lazyInitDevice(at::kCUDA);  // the caching allocator needs it
   name_gpu_in_use("GPU " + std::to_string(device.index()) + " (" + pci_bus_id(device) + ")");
 }
 
@@ -119,7 +119,8 @@ void synchronize(at::Device device) {
 
 void empty_caches(at::Device device) {
   if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
-  // What lies between living pieces of the heap stays else: 120 MB more on rank 0 after 2,000 points.
+  // Freed blocks between live ones stay in the heap otherwise: 120 MB more on rank 0 after 2,000
+  // configurations.
   ::malloc_trim(0);
 }
 
@@ -131,7 +132,8 @@ double measure_peak_flops(at::Device device, const std::string& precision) {
                                                      : at::kFloat;
   use_tf32(precision == "tf32");
   const auto options = at::TensorOptions().device(device).dtype(dtype);
-  // Random: on ones a GPU draws less power and runs 12 % faster than on the numbers of any training.
+  // The values are random. On matrices of ones a GPU draws less power and runs 12 % faster than on the values
+  // of any training.
   const at::Tensor a = at::rand({n, n}, options);
   const at::Tensor b = at::rand({n, n}, options);
   at::Tensor c = at::mm(a, b);
@@ -144,14 +146,14 @@ double measure_peak_flops(at::Device device, const std::string& precision) {
     times.push_back(now_s() - start);
   }
   const auto side = static_cast<double>(n);
-  return 2 * side * side * side /
-         quantile(times, 0.1);  // a peak: the fast end, slow samples are disturbances
+  // A peak is the fast end of the samples; slow ones were disturbed.
+  return 2 * side * side * side / quantile(times, 0.1);
 }
 
 double datasheet_peak_flops(const std::string& device_name, const std::string& precision) {
-  // TFLOP/s, dense (a data sheet that only has them with sparsity: half of them); fp32 without tensor cores,
-  // fp64 with them, as cuBLAS multiplies. NaN: the data sheet does not say. half: bf16, and fp16 with sums in
-  // fp32.
+  // Dense TFLOP/s; if a data sheet states only the rate with sparsity, half of that. fp32 without tensor
+  // cores, fp64 with them, as cuBLAS multiplies. `half` is bf16, and fp16 with sums in fp32. NaN: the data
+  // sheet does not say.
   struct Row {
     const char* name;
     double fp32, fp64, tf32, half;
@@ -163,7 +165,7 @@ double datasheet_peak_flops(const std::string& device_name, const std::string& p
       {"NVIDIA A100-SXM4-80GB", 19.5, 19.5, 156, 312},
       {"NVIDIA A100-PCIE-40GB", 19.5, 19.5, 156, 312},
       {"NVIDIA A100 80GB PCIe", 19.5, 19.5, 156, 312},
-      // "NVIDIA H100 Tensor Core GPU", data sheet: SXM and NVL (of one GPU), PCIe in its first edition.
+      // "NVIDIA H100 Tensor Core GPU", data sheet: SXM and NVL (of one GPU); PCIe from its first edition.
       {"NVIDIA H100 80GB HBM3", 67, 67, 494.5, 989},
       {"NVIDIA H100 NVL", 60, 60, 417.5, 835.5},
       {"NVIDIA H100 PCIe", 51, 51, 378, 756.5},
@@ -174,8 +176,8 @@ double datasheet_peak_flops(const std::string& device_name, const std::string& p
       {"NVIDIA GB200", 80, 40, 1250, 2500},
       // "NVIDIA L40S", data sheet.
       {"NVIDIA L40S", 91.6, kUnknown, 183, 362.05},
-      // "NVIDIA RTX 6000 Ada Generation", data sheet (fp32; 1,457 in fp8 with sparsity, a quarter of which is
-      // half, and an eighth tf32, as "NVIDIA Ada GPU Architecture" has the ratios).
+      // "NVIDIA RTX 6000 Ada Generation", data sheet. It states fp32, and 1,457 for fp8 with sparsity; `half`
+      // is a quarter of that and tf32 an eighth, by the ratios of "NVIDIA Ada GPU Architecture".
       {"NVIDIA RTX 6000 Ada Generation", 91.1, kUnknown, 182.1, 364.2},
   };
   for (const Row& row : kRows) {

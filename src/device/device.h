@@ -1,4 +1,4 @@
-// One interface for CPU and CUDA: number of devices, their names and their peaks.
+// One interface to CPU and CUDA devices: their number, names, memory and peak rates.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,31 +8,40 @@
 
 namespace shardmark {
 
-int num_gpus();                                  // visible to this process; 0 without a driver
-std::string device_name(at::Device device);      // "NVIDIA H200" or the processor's model name
-int num_cores();                                 // that this process may run on
-int64_t device_memory_bytes(at::Device device);  // of the GPU; of the node, as far as it is granted
-int64_t device_used_bytes(at::Device device);    // of a GPU, now, by everything and everyone on it; else 0
-// The words of specs/specs.h for what the device computes in by itself, without emulation.
+int num_gpus();                              // visible to this process; 0 without a driver
+std::string device_name(at::Device device);  // "NVIDIA H200" or the processor's model name
+int num_cores();                             // that this process may run on
+// The memory of the GPU; on the CPU the node's memory, or this process's limit if that is lower.
+int64_t device_memory_bytes(at::Device device);
+// What is used on the GPU now, by all processes; 0 on the CPU.
+int64_t device_used_bytes(at::Device device);
+// The precisions that the device computes without emulation, in the words of specs/specs.h.
 std::vector<std::string> native_precisions(at::Device device);
-void use_tf32(bool use);  // for fp32 matrix products and convolutions on a GPU, from now on
-// Lets cuDNN time its algorithms when it meets a convolution of new sizes, unless bits are to repeat. The
-// first steps take longer, and their memory has room for what is tried.
+// For fp32 matrix products and convolutions on a GPU, from now on.
+void use_tf32(bool use);
+// Lets cuDNN time its algorithms when it meets a convolution of a new shape, unless results must be
+// reproducible bit by bit. The first steps take longer then, and their memory peak includes the workspaces of
+// the algorithms that were tried.
 void search_convolutions(at::Device device);
-void use_device(at::Device device);                     // makes a GPU current; nothing on the CPU
-void seed_generator(at::Device device, uint64_t seed);  // of what draws without a generator of its own
-void synchronize(at::Device device);  // waits for a GPU (device/waiting.h); nothing on the CPU
-// A tensor's only element, on the host.
+void use_device(at::Device device);  // makes a GPU current; does nothing on the CPU
+// Seeds the default generator, which is used by operations that are not given a generator.
+void seed_generator(at::Device device, uint64_t seed);
+// Waits until the GPU has completed the current stream (device/waiting.h); does nothing on the CPU.
+void synchronize(at::Device device);
+// Returns the only element of a tensor on the host.
 template <class T>
 T item(const at::Tensor& value) {
-  synchronize(value.device());  // its own wait would be CUDA's
+  synchronize(value.device());  // item() alone would wait inside CUDA
   return value.item<T>();
 }
-void empty_caches(at::Device device);  // what was freed goes back to the device, and to the system
+// Returns freed memory to the device and to the operating system.
+void empty_caches(at::Device device);
 
-// FLOP/s of a large square matrix product in this dtype: the fast end of several, about 0.3 s.
+// FLOP/s of a large square matrix product in this precision: the fast end of several samples, which takes
+// about 0.3 s.
 double measure_peak_flops(at::Device device, const std::string& precision);
-// Dense data-sheet peak by exact device name; NaN for an unknown device, or where its data sheet has none.
+// The dense data-sheet peak by exact device name. NaN if the device is unknown, or if its data sheet has no
+// value.
 double datasheet_peak_flops(const std::string& device_name, const std::string& precision);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// The few functions of NVML that are needed.
+// Reads NVML, and the kernel's cpufreq files.
 #include "device/gauges.h"
 
 #include <sched.h>
@@ -24,7 +24,7 @@ struct Gauges::Gpu {
     return device == nullptr ? nullptr : std::make_shared<Gpu>(Gpu{std::move(nvml), device});
   }
 
-  // A NaN where a driver lacks the function, or the device does not support it.
+  // Returns NaN if the driver lacks the function or the device does not support it.
   template <class Value, class... Arguments>
   double ask(const char* name, Arguments... arguments) const {
     const auto value = nvml->ask<Value>(name, device, arguments...);

@@ -10,33 +10,35 @@
 
 namespace shardmark {
 
-// A NaN: not known.
+// NaN means unknown.
 struct Reading {
-  double clock_mhz = std::nan("");  // of a GPU's multiprocessors, of the core that a CPU rank is on
+  // The clock of a GPU's multiprocessors, or of the core that a CPU rank runs on.
+  double clock_mhz = std::nan("");
   double temperature_c = std::nan("");
   double power_w = std::nan("");
-  double throttle = std::nan("");  // bits: why the clock is held down, as in schema/fields.h
+  // Bits of the reasons for which the clock is held down, as in schema/fields.h.
+  double throttle = std::nan("");
 };
 
-// Reads NVML, which is opened when asked for: a machine without it just has no energy. Of a CPU only the
-// core's clock can be read, where the kernel has cpufreq (virtual machines have none).
+// Reads NVML, which is opened at run time; a machine without it has no energy readings. For a CPU only the
+// clock of the core can be read, and only if the kernel has cpufreq (virtual machines do not).
 class Gauges {
  public:
   explicit Gauges(at::Device device);
   Gauges(const std::string& pci_bus_id, const std::string& library);
 
-  // Joules since the driver was loaded; NaN where nobody counts. The counter exists from Volta on and
-  // advances in steps of some 20-100 ms. Source: nvmlDeviceGetTotalEnergyConsumption.
+  // Joules since the driver was loaded; NaN if there is no counter. GPUs have one from Volta on; it advances
+  // in steps of some 20-100 ms. Source: nvmlDeviceGetTotalEnergyConsumption.
   double energy_j() const;
-  Reading read() const;  // takes some 0.1 ms
+  Reading read() const;  // takes about 0.1 ms
 
  private:
   struct Gpu;
-  std::shared_ptr<const Gpu> gpu_;  // nullptr: cannot be read
+  std::shared_ptr<const Gpu> gpu_;  // nullptr: no GPU can be read
   bool is_cpu_ = false;
 };
 
-// Of a core, from the folder that the kernel keeps of all of them; NaN where it tells none.
+// The clock of a core, from the kernel's folder of all cores; NaN if the kernel does not tell it.
 double core_clock_mhz(int core, const std::string& folder = "/sys/devices/system/cpu");
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// The GPU's name, and a query that never waits.
+// Stores the name of the GPU, and asks CUDA for its state without waiting.
 #include "device/gpu_in_use.h"
 
 #include <cuda_runtime_api.h>
@@ -15,8 +15,8 @@ std::string gpu_in_use() { return name_in_use; }
 
 std::string error_of_gpu_in_use() {
   if (name_in_use.empty()) return "";
-  const cudaError_t state = cudaStreamQuery(nullptr);  // any call reports a context that is gone
-  static_cast<void>(cudaGetLastError());               // or the next call reports it again
+  const cudaError_t state = cudaStreamQuery(nullptr);  // any call reports a lost context
+  static_cast<void>(cudaGetLastError());               // else the next call reports it
   if (state == cudaSuccess || state == cudaErrorNotReady) return "";
   return std::string("CUDA error: ") + cudaGetErrorString(state);
 }

@@ -1,5 +1,5 @@
-// A counting CPU allocator: size and use are kept in a header in front of each block, so that counting costs
-// no look-up.
+// A counting CPU allocator. It keeps the size and the use of each block in a header in front of the block, so
+// that counting needs no look-up.
 #include "device/meter.h"
 
 #include <ATen/cuda/CUDAContext.h>
@@ -23,11 +23,13 @@ std::atomic<int64_t> total_bytes;
 std::atomic<int64_t> peak_bytes;
 std::atomic<int64_t> limit_bytes;
 int gpu_index = -1;
-std::atomic<int64_t> excess_bytes;  // a total that was allowed to pass the limit; 0: none
+// The total by which an allocation outside Strict passed the limit; 0 if none did.
+std::atomic<int64_t> excess_bytes;
 thread_local bool strict_now = false;
 thread_local MemoryUse use_now = MemoryUse::other;
 
-constexpr size_t kHeaderBytes = 64;  // keeps the data aligned to a cache line, as torch's own allocator does
+// Keeps the data aligned to a cache line, as torch's own allocator does.
+constexpr size_t kHeaderBytes = 64;
 struct Header {
   int64_t bytes;
   MemoryUse use;
@@ -63,10 +65,10 @@ struct CountingAllocator final : c10::Allocator {
 
 constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
-// Note [One limit on a GPU]: torch's allocator throws c10::OutOfMemoryError at what the memory that was added
-// here (ncclMemAlloc) leaves of the limit: every add and remove sets it anew. What is added counts
-// torch's allocations, but not its cache, which torch empties when it next lacks memory. No limit lifts the
-// one before.
+// Note [One limit on a GPU]: memory of torch's allocator and memory that was added here (ncclMemAlloc) share
+// one limit. torch's allocator throws c10::OutOfMemoryError at the limit minus the memory added here; every
+// add and remove sets it anew. An add counts torch's allocations against the limit, but not its cache,
+// because torch empties that when it next lacks memory. Setting no limit lifts the previous one.
 void share_limit() {
   static std::mutex one_at_a_time;
   static bool shares = false;
@@ -105,8 +107,8 @@ void install(int gpu) {
 MemoryReading read() {
   MemoryReading reading;
   for (size_t use = 0; use < kNumMemoryUses; ++use) reading.bytes[use] = bytes_by_use[use];
-  // On a GPU the counters here hold only what transports allocated; the caching allocator knows the rest. Its
-  // peak and theirs need not fall together, so the sum is an upper bound there.
+  // On a GPU the counters here hold only what transports allocated; the caching allocator knows the rest. The
+  // two peaks may occur at different times, so their sum is an upper bound.
   reading.total = total_bytes + gpu_allocated(false);
   reading.peak = peak_bytes + gpu_allocated(true);
   if (gpu_index >= 0) {
@@ -164,7 +166,8 @@ void remove(int64_t bytes, MemoryUse use) {
   bytes_by_use[static_cast<size_t>(use)] -= bytes;
   try {
     share_limit();
-  } catch (const std::exception&) {  // a GPU that is lost: whoever calls it next will say so, no destructor
+    // The GPU is lost. Whoever calls it next reports that; a destructor must not.
+  } catch (const std::exception&) {
   }
 }
 

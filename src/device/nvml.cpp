@@ -1,4 +1,4 @@
-// Opening NVML, and the devices in it.
+// Opens NVML and finds devices in it.
 #include "device/nvml.h"
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
-// NVIDIA's management library, opened when asked for: without its header or a link to it, so that a machine
-// without GPUs needs neither.
+// NVIDIA's management library, opened at run time. It is used without its header and without linking to it,
+// so that a machine without GPUs needs neither.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,21 +15,22 @@ std::string pci_bus_id(at::Device device);  // "0000:17:00.0"; empty on the CPU
 class Nvml {
  public:
   static constexpr const char* kLibrary = "libnvidia-ml.so.1";
-  // nullptr: no such library, or it does not start.
+  // Returns nullptr if the library does not exist or does not initialize.
   static std::shared_ptr<const Nvml> open(const std::string& library = kLibrary);
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // NVML's own types: a device is an opaque pointer, a result 0 for success. nullptr: this version has no
-  // such function; no such device.
+  // A function with NVML's own types: a device is an opaque pointer, a result of 0 means success. find()
+  // returns nullptr if this version of NVML has no such function, device() if there is no such device.
   template <class Function>
   Function* find(const char* name) const {
     return reinterpret_cast<Function*>(address(name));
   }
   void* device(const std::string& pci_bus_id) const;
 
-  // What `name(leading..., &value)` writes; nothing, or the fallback, where it cannot be read.
+  // Calls `name(leading..., &value)` and returns the value. If it cannot be read, ask() returns nothing and
+  // read() the fallback.
   template <class Value, class... Leading>
   std::optional<Value> ask(const char* name, Leading... leading) const {
     auto* function = find<int(Leading..., Value*)>(name);

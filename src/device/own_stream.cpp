@@ -1,4 +1,5 @@
-// Streams by device; they live as long as the process, as torch's do: its allocator remembers them.
+// Pools of streams, one per device. The streams live as long as the process, as torch's do, because torch's
+// allocator remembers them.
 #include "device/own_stream.h"
 
 #include <c10/cuda/CUDAException.h>
@@ -28,7 +29,7 @@ std::shared_ptr<const c10::Stream> make_stream(at::Device device) {
 std::shared_ptr<const c10::Stream> own_stream(at::Device device) {
   static std::mutex mutex;
   static auto& pools = *new std::map<c10::DeviceIndex, Reused<const c10::Stream>>();
-  const std::lock_guard lock(mutex);  // backward starts operations from a thread of its own
+  const std::lock_guard lock(mutex);  // autograd starts operations from its own thread
   return pools[device.index()].get([&] { return make_stream(device); });
 }
 

@@ -1,5 +1,5 @@
-// CUDA streams that nobody else uses. Torch's pool has 32 of a priority and gives the first away again after
-// that: work that is meant to overlap would then wait in one queue.
+// CUDA streams that nobody else uses. torch's pool has 32 streams per priority and hands out the first again
+// after that; work that is meant to overlap could then end up in one stream.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,7 +9,8 @@
 
 namespace shardmark {
 
-// Of high priority, on a GPU; the holder's alone until it lets go. Kept then, for the next.
+// A high-priority stream on a GPU. It belongs to the holder alone until it is released; then it is kept for
+// the next caller.
 std::shared_ptr<const c10::Stream> own_stream(at::Device device);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// The precompiled header for code that needs torch: what nearly all of it includes.
+// The precompiled header for code that needs torch: the headers that nearly all of it includes.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// Kineto, through the same calls as torch.profiler.
+// Runs Kineto through the same calls as torch.profiler.
 #include "device/profile.h"
 
 #include <torch/csrc/autograd/profiler_kineto.h>
@@ -16,7 +16,8 @@ namespace {
 namespace kineto = torch::autograd::profiler;
 using torch::profiler::impl::ActivityType;
 
-// Kineto tells of no write that failed: a trace that was cut short lacks the line of the brace that ends it.
+// Kineto does not report a write that failed. A trace that was cut short lacks the closing brace on its last
+// line.
 bool is_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file.tellg();
@@ -34,7 +35,8 @@ Profile::Profile() {
   if (num_gpus() > 0)
     activities.insert(ActivityType::CUDA);
   else
-    ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);  // beyond errors: it takes a missing GPU for one
+    // Silences errors, because Kineto reports a missing GPU as one.
+    ::setenv("KINETO_LOG_LEVEL", "5", /*overwrite=*/0);
   const torch::profiler::impl::ProfilerConfig config(torch::profiler::impl::ProfilerState::KINETO,
                                                      /*report_input_shapes=*/false, /*profile_memory=*/true);
   kineto::prepareProfiler(config, activities);
@@ -47,7 +49,7 @@ Profile::~Profile() {
   if (running_) kineto::disableProfiler();
 }
 
-// Kineto writes to path.tmp and renames that itself.
+// Kineto itself writes to path.tmp and renames that file.
 std::string Profile::stop(const std::string& path) {
   running_ = false;
   std::string trouble;

@@ -1,4 +1,4 @@
-// The clock on the CPU; pooled CUDA events with timing on a GPU.
+// Marks are clock readings on the CPU and pooled CUDA events with timing on a GPU.
 #include "device/timeline.h"
 
 #include <ATen/cuda/CUDAEvent.h>
@@ -8,7 +8,7 @@
 namespace shardmark {
 
 struct Timeline::Events {
-  std::vector<at::cuda::CUDAEvent> pool;  // the first of them parallel to the marks
+  std::vector<at::cuda::CUDAEvent> pool;  // event i belongs to mark i; the rest is spare
 };
 
 Timeline::Timeline(at::Device device) : device_(device) {
@@ -24,7 +24,7 @@ size_t Timeline::mark(int64_t what) {
   const size_t index = marks_.size();
   marks_.push_back({what, events_ ? 0 : now_s()});
   if (!events_) return index;
-  if (index == events_->pool.size()) events_->pool.emplace_back(cudaEventDefault);  // keeps time
+  if (index == events_->pool.size()) events_->pool.emplace_back(cudaEventDefault);  // an event with timing
   events_->pool[index].record();
   return index;
 }
@@ -38,7 +38,8 @@ std::vector<Timeline::Mark> Timeline::resolve() {
     return marks;
   }
   if (!marks.empty()) wait_for_device([&] { return events_->pool[marks.size() - 1].query(); });
-  for (size_t i = 1; i < marks.size(); ++i)  // neighbours: a float of milliseconds stays exact enough
+  // Differences of neighbours: a float of milliseconds is exact enough for those.
+  for (size_t i = 1; i < marks.size(); ++i)
     marks[i].at_s = marks[i - 1].at_s + events_->pool[i - 1].elapsed_time(events_->pool[i]) * 1e-3;
   return marks;
 }

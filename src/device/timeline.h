@@ -1,4 +1,5 @@
-// Time stamps without a host sync: the monotonic clock on the CPU, events on the current CUDA stream.
+// Time stamps without a host sync: readings of the monotonic clock on the CPU, events on the current CUDA
+// stream on a GPU.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,10 +11,10 @@
 
 namespace shardmark {
 
-// Marks in the order they were made, each with a number that says what begins there.
+// Marks in the order in which they were made. Each has a number that says what begins there.
 class Timeline {
  public:
-  // Beside the numbers of whoever marks. Exposed communication of kind k is kExposed - k.
+  // Values apart from the numbers that callers use. Exposed communication of kind k is kExposed - k.
   static constexpr int64_t kNothing = -1, kExposed = -2;
   struct Mark {
     int64_t what;
@@ -24,13 +25,14 @@ class Timeline {
   Timeline(Timeline&&) noexcept;
   Timeline& operator=(Timeline&&) noexcept;
 
-  size_t mark(int64_t what = 0);  // index of the new mark
+  size_t mark(int64_t what = 0);  // returns the index of the new mark
   size_t size() const { return marks_.size(); }
-  void clear();                 // forgets the marks; a GPU's events are kept for those that follow
-  std::vector<Mark> resolve();  // waits for the last mark on a GPU; then clears
+  void clear();                 // drops the marks; events are kept for reuse
+  std::vector<Mark> resolve();  // on a GPU waits for the last mark; then clears
   at::Device device() const;
 
-  // The time inside counts as exposed communication of that kind; a null timeline counts nothing.
+  // The time inside the scope counts as exposed communication of that kind. With a null timeline nothing is
+  // counted.
   class Exposed {
    public:
     Exposed(Timeline* timeline, int64_t kind) : timeline_(timeline) {
@@ -52,7 +54,7 @@ class Timeline {
  private:
   struct Events;
   at::Device device_;
-  std::vector<Mark> marks_;  // on the CPU by its clock
+  std::vector<Mark> marks_;  // on the CPU with their times
   std::unique_ptr<Events> events_;
 };
 

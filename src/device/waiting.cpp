@@ -1,4 +1,4 @@
-// Who looks, and the loop.
+// The registered functions, and the loop that calls them.
 #include "device/waiting.h"
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kLookEveryS = 0.05;
 
-// Never destroyed: communicators may go after it.
+// Never destroyed, because communicators may be destroyed later than statics.
 std::vector<const std::function<void()>*>& looks() {
   static auto* const all = new std::vector<const std::function<void()>*>;
   return *all;
@@ -30,7 +30,7 @@ void wait_for_device(const std::function<bool()>& done) {
     look();
     looked_s = now_s();
   }
-  look();  // at what it has come to
+  look();  // notes what has completed since
 }
 
 }  // namespace shardmark

@@ -1,13 +1,13 @@
-// Waits of the host for a GPU, in which what happens there is looked at: a wait of CUDA's own would not end
-// when a network fails, and nobody would learn which operation it is for.
+// How the host waits for a GPU. During the wait, communicators check their operations. A wait inside CUDA
+// would not end when a network fails, and nobody would learn which operation it waits for.
 #pragma once
 
 #include <functional>
 
 namespace shardmark {
 
-// Looks, as long as it lives, some times a second while the host waits for a device, and at the end of the
-// wait; what look throws ends it. Of one thread: the one that waits.
+// While it lives, `look` is called several times a second whenever the host waits for a device, and at the
+// end of the wait. An exception from `look` ends the wait. It must be used by the thread that waits.
 class WhileWaiting {
  public:
   explicit WhileWaiting(std::function<void()> look);
@@ -19,7 +19,8 @@ class WhileWaiting {
   std::function<void()> look_;
 };
 
-// Returns when done() says so. Spins, as CUDA's own waits do: its end is a part of what is timed.
+// Returns when done() returns true. It spins, as CUDA's own waits do, because the end of the wait is part of
+// what is timed.
 void wait_for_device(const std::function<bool()>& done);
 
 }  // namespace shardmark

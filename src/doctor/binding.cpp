@@ -1,4 +1,4 @@
-// The assignment of cores: by NUMA node, then in order.
+// Assigns cores by NUMA node, and within one in order.
 #include "doctor/binding.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 using Cores = std::vector<Core>;
 using Homes = std::map<int, Cores>;  // NUMA node -> its cores
 
-// The cores, cut to what ranks may use.
+// Groups the cores by NUMA node, reduced to the processors that ranks may use.
 Homes homes_of(Cores cores, const Numbers& allowed) {
   Homes homes;
   for (Core& core : cores) {
@@ -36,7 +36,8 @@ void take(const Cores& cores, size_t first, size_t count, Numbers& cpus) {
   std::sort(cpus.begin(), cpus.end());
 }
 
-// Each rank in its home; all get as many cores as the one with the fewest. Nothing where a home is too small.
+// Takes the cores of each rank from its own NUMA node (its home). All ranks get as many cores as fit in the
+// fullest home. Returns nothing if a home has too few cores.
 std::optional<std::vector<Numbers>> share(const Homes& homes, const std::vector<int>& home_of) {
   std::map<int, size_t> tenants;
   for (int home : home_of) ++tenants[home];
@@ -53,7 +54,7 @@ std::optional<std::vector<Numbers>> share(const Homes& homes, const std::vector<
   return cpus;
 }
 
-// Fewer ranks than NUMA nodes: whole ones for each.
+// For fewer ranks than NUMA nodes: gives each rank whole NUMA nodes.
 std::vector<Numbers> whole_homes(const Homes& homes, size_t num_ranks) {
   std::vector<Numbers> cpus(num_ranks);
   size_t i = 0;
@@ -61,14 +62,16 @@ std::vector<Numbers> whole_homes(const Homes& homes, size_t num_ranks) {
   return cpus;
 }
 
-// Ranks in order over the homes, as evenly as the homes' sizes allow. One core a rank always fits.
+// Distributes the ranks in order over the NUMA nodes, as evenly as their sizes allow. One core per rank
+// always fits.
 std::vector<Numbers> spread(const Homes& homes, size_t num_ranks) {
   for (size_t each = num_cores(homes) / num_ranks; each > 0; --each) {
     size_t places = 0;
     for (const auto& [numa, cores] : homes) places += cores.size() / each;
     if (places < num_ranks) continue;
     std::vector<Numbers> cpus(num_ranks);
-    size_t rank = 0, passed = 0;  // places of the homes so far: their share of the ranks is seated
+    // `passed` counts the places in the NUMA nodes so far; the same share of the ranks has been placed.
+    size_t rank = 0, passed = 0;
     for (const auto& [numa, cores] : homes) {
       passed += cores.size() / each;
       const size_t until = (passed * num_ranks + places - 1) / places;

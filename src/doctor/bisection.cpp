@@ -1,8 +1,8 @@
-// Bisection: what a machine carries from one half to the other while every node of the one exchanges with a
-// partner in the other. All of them at once share what lies between the halves (a switch, its uplinks, a
-// socket's link); one pair alone has it for itself. Pairs of a round share it too, so that only this tells a
-// machine whose links are slow from one whose links are too few: oversubscribed. The time of the slowest
-// counts, because a collective ends with its slowest rank.
+// Bisection bandwidth: what a machine carries from one half to the other while every node of one half
+// exchanges with a partner in the other half. All pairs together share what lies between the halves (a
+// switch, its uplinks, the link between sockets), while a pair that is measured alone has it for itself. So
+// the ratio of both shows whether there are too few links (oversubscription), as opposed to slow links, which
+// also slow a pair alone. The slowest pair's time counts, because a collective ends with its slowest rank.
 //
 // Source: the effective bisection bandwidth of Hoefler, Schneider and Lumsdaine, "Multistage switches are not
 // crossbars", IEEE Cluster 2008, for chosen halves instead of random ones.
@@ -20,13 +20,16 @@
 namespace shardmark::doctor {
 namespace {
 
-constexpr int kRepeats = 12;       // the 95 % interval of a median leaves out two at each end
-constexpr size_t kMostAlone = 16;  // pairs that are measured alone: the time grows with them
-constexpr double kShare = 0.8, kCrowdedShare = 0.5;  // of the sum of its links: what less is reported
+// With 12 repeats the 95 % interval of the median leaves out two at each end.
+constexpr int kRepeats = 12;
+// Pairs that are measured alone; the duration of the test grows with their number.
+constexpr size_t kMostAlone = 16;
+// A cut that carries less than this share of the sum of its links is reported.
+constexpr double kShare = 0.8, kCrowdedShare = 0.5;
 
 constexpr const char* kHalves = "bisection ";
 
-// `count` of them, evenly spread.
+// `count` of the values, evenly spread.
 template <class Value>
 std::vector<Value> spread(const std::vector<Value>& all, size_t count) {
   std::vector<Value> some;
@@ -65,7 +68,7 @@ std::string judged(const Members& members, const CutSpeed& speed, double least, 
       speed.cut.name, speed.together * 1e-9, range.low * 1e-9, range.high * 1e-9, 100 * speed.share);
   is_slow = speed.share_interval.high < least;
   if (!is_slow) return carries + (speed.share < least ? ", in doubt: repeats differ too much" : "");
-  // The slowest pair is nearly as slow alone: the cut does not slow it, and the test of pairs names it.
+  // The slowest pair is nearly as slow alone, so the cut does not slow it. The test of pairs names it.
   if (speed.stretch * least < 1) {
     is_slow = false;
     return carries + fmt::format(", because {} and {} are slow alone, too",
@@ -88,7 +91,7 @@ std::vector<Cut> cuts_of(const Members& members, const Switches& switches) {
     for (int i = first; i < last; ++i) group.push_back(i);
     return group;
   };
-  std::map<Group, size_t> known;  // either side of each cut
+  std::map<Group, size_t> known;  // side of a cut -> index in `cuts`
   std::vector<Cut> cuts;
   const auto add = [&](const std::string& name, const Group& one, const Group& other) {
     if (one.empty() || other.empty()) return;

@@ -1,4 +1,4 @@
-// Checks of binding: which cores a rank may run on, against what it needs and where its GPU is.
+// Checks the binding: on which cores a rank may run, compared with what it needs and where its GPU is.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace shardmark::doctor {
 namespace {
 
-// Of a node: physical cores that its ranks may use, no more than the control group grants.
+// The physical cores of a node that its ranks may use, limited by the control group's quota.
 int64_t usable_cores(const RankFacts& rank) {
   const CpuFacts& cpu = rank.cpu;
   const auto quota = static_cast<int64_t>(std::ceil(cpu.quota));
@@ -21,19 +21,21 @@ constexpr auto kGiveCores =
     "binding by the launcher (mpirun --bind-to none, srun --cpu-bind=none): shardmark then binds";
 
 struct Troubles {
-  Affected crowded;   // more ranks than cores
-  Affected crammed;   // several ranks on the same few cores, while the node has enough
-  Affected squeezed;  // more threads than cores of the rank
-  Affected rationed;  // more threads on the node than processor time is granted
-  Affected unbound;   // could have cores of their own
-  Affected idle;      // bound to less than half of the node
-  Affected refused;   // the same, but asked for
+  Affected crowded;  // more ranks than cores
+  // Several ranks share the same few cores, although the node has enough.
+  Affected crammed;
+  Affected squeezed;  // a rank has more threads than cores
+  // The node's ranks have more threads than the control group grants processor time.
+  Affected rationed;
+  Affected unbound;  // could have cores of their own
+  Affected idle;     // bound to less than half of the node
+  Affected refused;  // unbound because the user asked for it
   int64_t shared_cores = 0, cores = 0, most_threads = 0, used = 0;
-  bool by_launcher = false;  // squeezed
+  bool by_launcher = false;  // squeezed by the launcher's binding
   double quota = 0;
 };
 
-// Ranks of a node that may run on exactly the same processors.
+// Examines ranks of a node that may run on exactly the same processors.
 void look_at(const RankGroup& alike, int64_t on_node, Troubles& t) {
   const CpuFacts& cpu = alike.front()->cpu;
   const auto ranks = static_cast<int64_t>(alike.size());
@@ -44,8 +46,8 @@ void look_at(const RankGroup& alike, int64_t on_node, Troubles& t) {
     t.cores = cpu.node_cores;
     return;
   }
-  const auto processors =
-      static_cast<int64_t>(numbers_from(cpu.allowed).size());  // hardware threads count here
+  // Hardware threads count here.
+  const auto processors = static_cast<int64_t>(numbers_from(cpu.allowed).size());
   for (const RankFacts* rank : alike) {
     if (rank->cpu.threads <= processors) continue;
     t.squeezed.add(*rank, processors);
@@ -55,7 +57,8 @@ void look_at(const RankGroup& alike, int64_t on_node, Troubles& t) {
   if (ranks > 1) (alike.front()->binding_refused ? t.refused : t.unbound).add(alike, cpu.cores);
 }
 
-// A launcher that gives each rank one core (mpirun for two ranks) leaves the rest to nobody.
+// Finds cores that no rank may use: some launchers give each rank one core (mpirun does for two ranks) and
+// leave the rest idle.
 void look_for_idle(const RankGroup& node, Troubles& t) {
   int64_t used = 0;
   std::set<std::string> seen;

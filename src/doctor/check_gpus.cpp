@@ -1,4 +1,4 @@
-// Checks of GPUs: shared, hidden, of another kind, slower than the others, or faulty.
+// Checks GPUs: shared, hidden, of different kinds, slower than the others, or faulty.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ std::vector<const RankFacts*> on_gpus(const World& world) {
   return ranks;
 }
 
-// Two processes that each claim to be another host may share a GPU in NCCL: where NCCL_HOSTID is set, this
-// is a functional test and no mistake.
+// In NCCL, two processes can share a GPU if each claims to be another host. So if NCCL_HOSTID differs for all
+// ranks on a GPU, this is a functional test and not a mistake.
 void check_shared(const World& world, Findings& findings) {
   std::map<std::string, RankGroup> by_gpu;
   for (const RankFacts* rank : on_gpus(world)) by_gpu[rank->gpu.uuid].push_back(rank);
@@ -71,12 +71,13 @@ void check_kinds(const World& world, Findings& findings) {
                "ask for one kind (sbatch --constraint, --gres=gpu:TYPE:N)");
 }
 
-// NCCL reaches a GPU of the node over NVLink only from a process that may see it.
+// NCCL uses NVLink to another GPU of the node only if the process may see that GPU.
 void check_visible(const World& world, Findings& findings) {
   Affected blind;
   int64_t in_node = 0;
   for (const auto& [name, ranks] : nodes_of(world)) {
-    std::set<std::string> used;  // a container or control group may hide the others from NVML as well
+    // A container or control group may hide the other GPUs from NVML as well.
+    std::set<std::string> used;
     for (const RankFacts* rank : ranks)
       if (rank->on_gpu()) used.insert(rank->gpu.uuid);
     for (const RankFacts* rank : ranks) {
@@ -96,7 +97,7 @@ void check_visible(const World& world, Findings& findings) {
       "srun --gpu-bind=none and --gpus-per-node instead of --gpus-per-task; unset CUDA_VISIBLE_DEVICES");
 }
 
-// GPUs that see each other and still exchange everything through the host's memory.
+// Finds GPUs that are visible to each other but can exchange data only through host memory.
 void check_peers(const World& world, Findings& findings) {
   Affected apart;
   int64_t others = 0;
@@ -113,7 +114,7 @@ void check_peers(const World& world, Findings& findings) {
                "machine takes it away");
 }
 
-// Numbers that should be the same on all GPUs of a name.
+// Compares a number that should be the same on all GPUs with the same name.
 void check_alike(const World& world, Findings& findings, const char* what, int64_t GpuFacts::*number,
                  const std::string& fix) {
   std::map<std::string, std::map<int64_t, RankGroup>> by_name;
@@ -137,11 +138,12 @@ void check_alike(const World& world, Findings& findings, const char* what, int64
 }
 
 void check_health(const World& world, Findings& findings) {
-  // Reasons of NVML's clocks-event mask that mean trouble: hardware slowdown, software and hardware thermal,
-  // power brake. Source: nvml.h, nvmlClocksEventReasons.
+  // The reasons in NVML's clocks-event mask that mean trouble: hardware slowdown, software and hardware
+  // thermal slowdown, power brake. Source: nvml.h, nvmlClocksEventReasons.
   constexpr int64_t kTrouble = 0x8 | 0x20 | 0x40 | 0x80, kHot = 0x20 | 0x40;
   Affected hot, slowed, capped, narrow, resting, ill, prohibited, sliced, taken;
-  std::map<std::string, int64_t> widest;  // of those that are alike: all at rest they may use fewer lanes
+  // The widest link among GPUs of the same name. When all are idle, all may use fewer lanes.
+  std::map<std::string, int64_t> widest;
   for (const RankFacts* rank : on_gpus(world))
     widest[rank->gpu.name] = std::max(widest[rank->gpu.name], rank->gpu.pcie_width);
   for (const RankFacts* rank : on_gpus(world)) {

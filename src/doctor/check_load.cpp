@@ -1,4 +1,4 @@
-// Other processes on the processors of the ranks.
+// Finds other processes on the processors of the ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 namespace shardmark::doctor {
 namespace {
 
-// Half a second has 50 ticks of a processor's clock, and daemons of an idle node take one or two: five are
-// somebody at work.
+// In half a second a processor's clock has 50 ticks, and the daemons of an idle node take one or two. Five
+// mean that somebody is working.
 constexpr double kLeast = 0.1;
-// Ranks on CPUs share the memory's bandwidth and the processor's clock with processes on other cores. A tenth
-// of the cores at work changes both; what it does to a step is not known.
+// Ranks on CPUs share memory bandwidth and the processor's clock with processes on other cores. If a tenth of
+// the cores is busy, both change; how much that slows a step is not known.
 constexpr double kBusyShare = 0.1;
 
 struct Use {
@@ -26,8 +26,8 @@ struct Use {
 
 using UseOfProcessors = std::map<int64_t, ProcessorUse>;
 
-// Adds up the use of some processors. Returns nothing if one of them was not seen: a container may show
-// others than it has.
+// Adds up the use of some processors. Returns nothing if one of them was not measured, because a container
+// may show others than it has.
 std::optional<Use> use_of(const std::set<int>& processors, const UseOfProcessors& measured, double own) {
   Use use;
   for (const int processor : processors) {
@@ -40,7 +40,7 @@ std::optional<Use> use_of(const std::set<int>& processors, const UseOfProcessors
   return use;
 }
 
-// Ranks of a node that may run on exactly the same processors: do they get those that they want?
+// For ranks of a node that may run on exactly the same processors: do they get fewer than they have threads?
 bool lack_processors(const RankGroup& alike, const UseOfProcessors& measured) {
   const Numbers allowed = numbers_from(alike.front()->cpu.allowed);
   double own = 0;
@@ -99,7 +99,7 @@ std::vector<NodeLoad> node_loads(const World& world) {
 }
 
 std::string to_text(const NodeLoad& load) {
-  constexpr double kShown = 0.05;  // less is 0.0
+  constexpr double kShown = 0.05;  // less is printed as 0.0
   std::string text;
   if (load.others >= kShown || load.stolen < kShown)
     text = fmt::format("other processes use {:.1f}", load.others);

@@ -1,5 +1,5 @@
-// What a GPU needs before it computes anything: a driver that runs this CUDA, an architecture that this CUDA
-// still has kernels for, and a list of visible GPUs that names what is there.
+// Checks what a GPU needs before it can compute: a driver that supports this CUDA version, an architecture
+// for which this CUDA version still has kernels, and a list of visible GPUs that names existing ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Needs {
 };
 constexpr Needs kNeeds[] = {{13, 580, 75, "Turing"}, {12, 525, 50, "Maxwell"}};
 
-// Of a CUDA newer than those we know: at least what the newest needs.
+// For a CUDA version that is newer than the table, the requirements of the newest entry are a lower bound.
 const Needs& needs_of(const RankFacts& rank) {
   const int major = std::atoi(rank.versions.cuda.c_str());
   const auto* found =
@@ -37,7 +37,8 @@ std::string list_of(const RankFacts& rank) {
   return found == rank.variables.end() ? "" : found->second;
 }
 
-// Does CUDA show fewer GPUs than the list names, by the list's own fault? Slices (MIG) have other rules.
+// Whether CUDA shows fewer GPUs than the list names because the list is wrong. MIG devices have other rules
+// and are not judged.
 bool names_what_is_not_there(const RankFacts& rank) {
   const auto entries = listed_gpus(list_of(rank));
   if (std::any_of(entries.begin(), entries.end(), is_slice)) return false;
@@ -45,7 +46,7 @@ bool names_what_is_not_there(const RankFacts& rank) {
   return rank.on_gpu() || rank.gpu.cuda_error.empty() || rank.gpu.cuda_error.starts_with("cudaErrorNoDevice");
 }
 
-// Why a rank has no GPU, or cannot compute on the one it has.
+// Why a rank has no GPU, or cannot compute on the one that it has.
 enum class Lack { nothing, generation, driver, list, empty_list, cuda, any_driver, screen_driver, gpu };
 
 Lack lack_of(const RankFacts& rank) {
@@ -86,7 +87,7 @@ std::string what_of_list(const RankFacts& rank, const std::string& hosts) {
       rank.gpu.visible, std::max(rank.gpu.in_node, rank.gpu.visible));
 }
 
-// As of the first rank that lacks it.
+// Describes the lack with the facts of the first rank that has it.
 std::string what(Lack lack, const RankFacts& rank, const std::string& hosts) {
   const GpuFacts& gpu = rank.gpu;
   const Needs& needs = needs_of(rank);
@@ -161,7 +162,7 @@ std::string fix(Lack lack, const RankFacts& rank) {
   return "";
 }
 
-// CPUs are used without asking only where no driver shows a GPU: nobody could have meant it then.
+// Only if no driver shows a GPU are CPUs used without asking; then nobody can have meant the GPUs.
 Severity severity(Lack lack, const RankGroup& ranks) {
   if (ranks.front()->gpus_wanted) return Severity::error;
   if (lack == Lack::any_driver) return Severity::warning;

@@ -1,4 +1,4 @@
-// Checks of room and limits: shared memory, disk, locks of files, what may be locked and opened.
+// Checks space and limits: shared memory, disk, file locks, lockable memory, open files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,7 @@ namespace {
 constexpr int64_t kMiB = 1 << 20, kGiB = 1 << 30;
 
 // NCCL's guide asks for 1 GiB in a container (docker run --shm-size=1g; "Troubleshooting, Shared Memory").
-// Open MPI puts 4 MiB of every rank there (btl_vader_segment_size), and windows and large worlds need some
-// more.
+// Open MPI uses 4 MiB per rank (btl_vader_segment_size), and more for windows and large worlds.
 int64_t needed_shm(const RankFacts& rank) {
   if (rank.local_ranks < 2) return 0;
   return rank.on_gpu() ? kGiB : 16 * kMiB * rank.local_ranks;
@@ -23,14 +22,14 @@ void check_memory(const World& world, Findings& findings) {
   Affected shm, scarce;
   int64_t needed = 0;
   for (const RankFacts& rank : world) {
-    // A tenth is in use by now: our pages, and the segments of MPI.
+    // A tenth may already be in use by our pages and MPI's segments.
     if (rank.node.shm_bytes != kUnknown && rank.node.shm_bytes < needed_shm(rank) / 10 * 9) {
       shm.add(rank, rank.node.shm_bytes);
       needed = std::max(needed, needed_shm(rank));
     }
     const int64_t limit = rank.node.limit_bytes > 0 ? std::min(rank.node.limit_bytes, rank.node.memory_bytes)
                                                     : rank.node.memory_bytes;
-    // LibTorch with MPI takes half a GiB before any model does.
+    // LibTorch and MPI take half a GiB per rank before any model does.
     if (limit != kUnknown && limit < kGiB / 2 * rank.local_ranks) scarce.add(rank, limit);
   }
   shm.report(
@@ -59,7 +58,8 @@ void check_output(const World& world, Findings& findings) {
                   "make room, or write elsewhere with -o; what is finished is kept either way");
     const auto setting = rank.variables.find("HDF5_USE_FILE_LOCKING");
     const std::string value = setting == rank.variables.end() ? "" : setting->second;
-    const bool locks = value == "TRUE" || value == "1";  // shardmark asks HDF5 for none, this overrules it
+    // shardmark asks HDF5 for no locks; this variable overrides that.
+    const bool locks = value == "TRUE" || value == "1";
     const bool is_accepted = value == "FALSE" || value == "0" || value == "BEST_EFFORT";
     if (!node.locking.empty() && node.locking != "works" && !is_accepted)
       here.report(
@@ -78,7 +78,7 @@ void check_limits(const World& world, Findings& findings) {
   for (const RankFacts& rank : world) {
     if (rank.node.infiniband && rank.node.locked_bytes != kUnknown && rank.node.locked_bytes < kGiB)
       unlocked.add(rank, rank.node.locked_bytes);
-    // A socket for each rank when there is nothing better, and some files.
+    // A rank needs a socket for each other rank if there is no better transport, and some files.
     if (rank.node.open_files != kUnknown && rank.node.open_files < rank.world_ranks + 256)
       few_files.add(rank, rank.node.open_files);
   }

@@ -1,4 +1,4 @@
-// Checks of versions: across ranks, and what was compiled against what is loaded.
+// Checks versions: the same on all ranks, and loaded libraries compared with those compiled against.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void check_same(const World& world, Findings& findings, const char* what, std::s
                fix);
 }
 
-// "2.28.9" -> {2, 28, 9}
+// Splits a version: "2.28.9" gives {2, 28, 9}.
 std::vector<int> numbers_in(const std::string& version) {
   std::vector<int> numbers;
   std::istringstream parts(version);
@@ -39,7 +39,7 @@ std::vector<int> numbers_in(const std::string& version) {
   return numbers;
 }
 
-// NCCL of the same major version runs what was compiled for an older one, not for a newer one.
+// An NCCL library runs programs that were compiled for an older minor version, but not for a newer one.
 void check_nccl_loaded(const World& world, Findings& findings) {
   Affected older, newer;
   std::string loaded, built;

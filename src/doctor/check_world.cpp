@@ -1,4 +1,4 @@
-// Checks of placement: worlds that are too small, node names, and whether MPI uses shared memory inside
+// Checks the placement: worlds that are too small, node names, and whether MPI uses shared memory inside
 // nodes.
 #include <fmt/format.h>
 
@@ -55,8 +55,8 @@ std::set<std::string> words(const std::string& list) {
   return found;
 }
 
-// The variable that keeps MPI from using shared memory; nothing where none does. Open MPI 4 calls that
-// transport vader, Open MPI 5 sm; UCX has several.
+// The environment variable that keeps MPI from using shared memory; empty if there is none. Open MPI 4 calls
+// the shared-memory transport vader, Open MPI 5 sm; UCX has several.
 std::string shared_memory_excluded_by(const RankFacts& rank) {
   const auto value = [&](const char* name) {
     const auto found = rank.variables.find(name);

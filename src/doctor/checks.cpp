@@ -1,4 +1,4 @@
-// All checks, worst first.
+// Runs all checks and sorts the findings, the worst first.
 #include "doctor/checks.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// What is wrong with a world, from the facts of its ranks, and how to fix it. Pure functions.
+// Finds what is wrong with a world from the facts of its ranks, and says how to fix it. All functions are
+// pure.
 #pragma once
 
 #include <string>
@@ -9,25 +10,25 @@
 
 namespace shardmark::doctor {
 
-// error: nothing measured here would mean what it says, or it would fail or hang. warning: slower or riskier
-// than it has to be. note: worth knowing.
+// error: a measurement would fail, hang, or mean something else than it says. warning: it is slower or
+// riskier than necessary. note: worth knowing.
 enum class Severity { error, warning, note };
 const char* to_text(Severity severity);
 
 struct Finding {
   Severity severity = Severity::warning;
-  Numbers ranks;           // whom it concerns
+  Numbers ranks;           // ranks that it concerns
   std::string what;        // one line, with numbers
   std::string fix;         // one line: what to do
-  std::string check = {};  // that found it: its name
+  std::string check = {};  // name of the check that found it
 };
 std::string to_text(const Finding& finding);  // "ranks 0-3: what; fix", one line
 
-// All ranks of a world, by rank. Errors come first; each kind of trouble is one finding, however many
-// ranks have it.
+// `world` holds the facts of all ranks, in rank order. Errors come first. Each kind of trouble is one
+// finding, however many ranks have it.
 std::vector<Finding> examine(const std::vector<RankFacts>& world);
 
-// The parts of examine, one file each, in the order in which they run.
+// The checks of examine(), one file each, in the order in which they run.
 using Findings = std::vector<Finding>;
 using World = std::vector<RankFacts>;
 void check_load(const World& world, Findings& findings);
@@ -45,9 +46,9 @@ struct Check {
   void (*run)(const World& world, Findings& findings);
 };
 inline constexpr Check kChecks[] = {
-    // First of all warnings: it concerns every time that is measured.
+    // The first of the warnings, because it concerns every measured time.
     {kLoadCheck, check_load},
-    // First: it may be why something else is not as it should be.
+    // The first of the errors, because it may explain others.
     {"driver, generation and list of visible GPUs", check_needs},
     {"who is where, and what MPI makes of it", check_world},
     {"shared, hidden, unlike and slowed GPUs", check_gpus},

@@ -1,4 +1,4 @@
-// Members and their ranks.
+// Members, their ranks, and who sends to whom.
 #include "doctor/exchange.h"
 
 #include <fmt/format.h>

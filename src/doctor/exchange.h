@@ -1,5 +1,5 @@
-// Exchanges that all ranks make at once, as bisection.h and halving.h ask for them; machine/exchange.h makes
-// them, tests simulate them.
+// Exchanges that all ranks make at once, for bisection.h and halving.h. machine/exchange.h performs them;
+// tests simulate them.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,27 @@
 
 namespace shardmark::doctor {
 
-inline constexpr int64_t kExchangeBytes = 4 << 20;  // the most that a rank sends, and receives, at once
+// The most that a rank sends, and receives, in one exchange.
+inline constexpr int64_t kExchangeBytes = 4 << 20;
 
-// A power of two below that with which an exchange at this speed (bytes/s) takes 0.1 s at most, so that tests
-// of slow links end; 64 KiB or more.
+// The size with which an exchange at this speed (bytes/s) takes at most 0.1 s, so that tests of slow links
+// end: kExchangeBytes, halved as often as needed, but at least 64 KiB.
 int64_t exchange_bytes(double speed);
 
-// Who is compared with each other: nodes; where there is one node, its ranks.
+// What is compared with each other: nodes, or the ranks of the only node.
 struct Member {
   std::string name;
-  std::vector<int> ranks;  // by local number
+  std::vector<int> ranks;  // by local rank
 };
 using Members = std::vector<Member>;
-using Group = std::vector<int>;  // of indices of members
+using Group = std::vector<int>;  // indices of members
 
-// To which rank each rank sends; kRests: it sends and receives nothing. Each rank receives from one at most.
+// The rank to which each rank sends. kRests means that it sends and receives nothing. Each rank receives from
+// one rank at most.
 using Receivers = std::vector<int>;
 inline constexpr int kRests = -1;
 
-// Seconds of a rank's exchange, [rank][repeat]; a NaN of those that rest.
+// Seconds of an exchange, [rank][repeat]; NaN for ranks that rest.
 using Times = std::vector<std::vector<double>>;
 struct Exchange {
   int64_t bytes = kExchangeBytes;  // that a rank sends
@@ -35,15 +37,16 @@ struct Exchange {
   Times operator()(const Receivers& to, int repeats) const { return run(to, bytes, repeats); }
 };
 
-// How many ranks of each member take part: as many as each has, so that links are loaded alike.
+// The number of ranks of each member that take part: the smallest that any member has, so that links are
+// loaded alike. The k-th ranks of all members form a rail.
 int num_rails(const Members& members);
 Receivers nobody(const Members& members);
-// Each rank of the one sends to the rank of its local number of the other.
+// Each rank of member `from` sends to the rank of `other` with the same local rank.
 void add_sending(Receivers& to, const Members& members, int from, int other);
-// Of each repeat, the rank of the group that took longest.
+// For each repeat, the time of the slowest rank of the group.
 std::vector<double> slowest(const Times& times, const Members& members, const Group& group);
 
-// "node1", "node1 and node2", "node1 .. node8" where they follow each other, "node1, node3 and 5 more"
+// "node1", "node1 and node2", "node1 .. node8" for consecutive ones, or "node1, node3 and 5 more".
 std::string group_text(const Members& members, const Group& group);
 
 }  // namespace shardmark::doctor

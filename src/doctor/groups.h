@@ -1,4 +1,4 @@
-// Ranks that share something, for checks: by node, by value.
+// Groups of ranks for checks: by node, or by a value that they share.
 #pragma once
 
 #include <functional>
@@ -20,12 +20,13 @@ std::map<Key, RankGroup> grouped(const World& world, const std::function<Key(con
   return groups;
 }
 
-// Ranks of one running kernel under one name: what a person calls a node.
+// The ranks of each node. A node is one running kernel under one host name.
 inline std::map<std::string, RankGroup> nodes_of(const World& world) {
   return grouped<std::string>(world, [](const RankFacts& rank) { return rank.host + "\n" + rank.machine; });
 }
 
-// Collects who has a trouble, and of a number the least and the most, so that many ranks make one finding.
+// Collects the ranks that have a trouble, and the smallest and largest of a number, so that many ranks make
+// one finding.
 class Affected {
  public:
   void add(const RankFacts& rank, int64_t number = 0) {

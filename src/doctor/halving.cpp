@@ -1,16 +1,17 @@
-// Halving: where all nodes together are slow, which one is it? A group exchanges across its own halves, all
-// pairs at once (the first step of a recursive-halving all-reduce); it is as slow as the slowest node in it,
-// and slower where what its halves share is too narrow. So a slow group is split, its halves are measured at
-// the same time, and what is not slow is cleared with all of its nodes. Several slow groups are split in the
-// same run, as they are disjoint: the number of runs grows with the logarithm of the nodes, and hardly with
-// that of slow ones. A node alone exchanges with a cleared one.
+// Halving: if all nodes together are slow, which of them is it? The nodes of a group exchange across the
+// group's two halves, all pairs at once (the first step of a recursive-halving all-reduce). A group is as
+// slow as its slowest node, and slower if what its halves share is too narrow. So a slow group is split, and
+// its halves are measured at the same time. A half that is not slow is cleared with all of its nodes. Slow
+// groups are disjoint, so several are split in the same run: the number of runs grows with the logarithm of
+// the number of nodes, and hardly with the number of slow ones. A single node exchanges with a cleared one.
 //
-// Group testing by adaptive splitting: Dorfman, Ann. Math. Stat. 14(4), 1943; Hwang, JASA 67(339), 1972.
+// This is group testing by adaptive splitting: Dorfman, Ann. Math. Stat. 14(4), 1943; Hwang, JASA 67(339),
+// 1972.
 //
-// How sure it is: a group is split when most repeats take longer than the limit, the usual pair's time
-// x 1.15 (x 2 where ranks wait for cores), for a wrong split costs nothing but runs. A verdict needs 17 of 20
-// repeats. By the sign test, whatever the noise: of a node whose median is below the limit, that many lie
-// above it with a probability of at most 0.13 %, as far as the repeats are independent.
+// How certain it is: a group is split if most repeats take longer than the limit, 1.15 x the usual pair's
+// time (2 x if ranks wait for cores). A wrong split costs only runs. A verdict needs 17 of 20 repeats. By the
+// sign test, for any distribution of noise: if a node's median is below the limit, so many repeats are above
+// it with a probability of at most 0.13 %, provided that the repeats are independent.
 #include "doctor/halving.h"
 
 #include <fmt/format.h>
@@ -26,7 +27,7 @@ namespace {
 
 constexpr int kTimes = 20, kSure = 17;
 constexpr double kWrongly = 0.0013;                 // P(Binomial(20, 1/2) >= 17)
-constexpr double kLimit = 1.15, kCrowdedLimit = 2;  // crowded: ranks wait for cores as well
+constexpr double kLimit = 1.15, kCrowdedLimit = 2;  // crowded: ranks wait for cores, too
 
 struct Suspect {
   Group members;
@@ -56,11 +57,11 @@ class Halver {
  private:
   struct Half {
     size_t parent;
-    Group members, measured;  // with a partner where there is one member
+    Group members, measured;  // with a partner if there is one member
     std::vector<double> seconds = {};
   };
 
-  // Repeats in which a takes longer than the limit x b.
+  // The number of repeats in which a takes longer than limit x b.
   int num_beyond(const std::vector<double>& a, const std::vector<double>& b) const {
     int count = 0;
     for (size_t i = 0; i < a.size(); ++i) count += a[i] > found_.limit * b[i] ? 1 : 0;
@@ -68,7 +69,8 @@ class Halver {
   }
   bool is_slow(const std::vector<double>& seconds) const { return 2 * num_beyond(seconds, usual_) > kTimes; }
 
-  // A quarter of the pairs that exchange at the same time are taken to be healthy.
+  // The usual pair's time is the lower quartile of pairs that exchange at the same time: a quarter of them is
+  // assumed to be healthy.
   void measure_usual_pair(const Group& all) {
     std::vector<Group> pairs;
     for (size_t i = 0; i + 1 < all.size(); i += 2) pairs.push_back({all[i], all[i + 1]});
@@ -78,11 +80,11 @@ class Halver {
     usual_.assign(kTimes, medians[(medians.size() - 1) / 4]);
   }
 
-  // Seconds by group and repeat; all groups exchange at the same time.
+  // Seconds, [group][repeat]. All groups exchange at the same time.
   std::vector<std::vector<double>> run(const std::vector<Group>& groups) {
     Receivers to = nobody(members_);
     for (const Group& group : groups) {
-      // Of an odd number the last one stands between the last pair.
+      // With an odd number of nodes, the last node joins the last pair: the three send in a circle.
       const size_t half = group.size() / 2, odd = group.size() % 2;
       for (size_t i = 0; i < half; ++i) add_sending(to, members_, group[i], group[half + i]);
       for (size_t i = 0; i + odd < half; ++i) add_sending(to, members_, group[half + i], group[i]);
@@ -97,7 +99,8 @@ class Halver {
     return seconds;
   }
 
-  // The halves of all suspects; a suspect waits where too few nodes are cleared to be partners.
+  // The halves of all slow groups. A group waits if too few cleared nodes are left to be partners of its
+  // single nodes.
   std::vector<Half> halves() const {
     std::vector<Half> all;
     size_t partners = 0;
@@ -135,8 +138,8 @@ class Halver {
     suspects_ = std::move(next);
   }
 
-  // At the same time; once, when both halves are slow, one after the other as well: do they disturb each
-  // other?
+  // Measures all halves at the same time. The first time that both halves of the only group are slow, they
+  // are also measured one after the other, to find out whether they slow each other.
   void measure(std::vector<Half>& all) {
     std::vector<Group> groups;
     for (const Half& half : all) groups.push_back(half.measured);
@@ -187,7 +190,7 @@ class Halver {
 
   const Members& members_;
   const Exchange& exchange_;
-  std::vector<double> usual_;  // seconds of the usual pair, for each repeat
+  std::vector<double> usual_;  // the usual pair's time, for each repeat
   std::vector<Suspect> suspects_;
   Group cleared_;
   bool was_in_turn_ = false;

@@ -1,4 +1,4 @@
-// A map cut to a size that can be shown; shared by its two forms.
+// A map reduced to a size that can be shown. Both forms of the map use it.
 #pragma once
 
 #include "doctor/heat_map.h"
@@ -6,9 +6,10 @@
 namespace shardmark::doctor {
 
 struct Cells {
-  PairSpeeds speeds{0};  // of groups: the slowest pair between them (in them, on the diagonal)
+  // Speeds of groups of members: of the slowest pair between two groups; on the diagonal, within a group.
+  PairSpeeds speeds{0};
   std::vector<std::string> names;
-  int group = 1;       // members in a row
+  int group = 1;       // members per row
   double usual = NAN;  // the median of all pairs
 };
 Cells cells_of(const Map& map, int most);

@@ -1,4 +1,4 @@
-// Cells, groups and letters of a heat map.
+// Groups members into cells, and draws the cells as letters.
 #include "doctor/heat_map.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ char letter(double share) {
   return static_cast<char>('0' + std::clamp(static_cast<int>(share * 10), 0, 9));
 }
 
-// "0123456789012..." with the tens above.
+// A line of column numbers "0123456789012...", with the tens in a line above.
 std::string column_numbers(int columns, const std::string& indent) {
   std::string tens = indent, ones = indent;
   for (int i = 0; i < columns; ++i) {

@@ -1,4 +1,4 @@
-// Speeds of pairs as a map: letters for a terminal, a page that needs nothing but a browser.
+// Shows the speeds of pairs as a map: as letters for a terminal, or as an HTML page that loads nothing.
 #pragma once
 
 #include <string>
@@ -13,20 +13,21 @@ struct Map {
   std::string unit;   // "GB/s"
   PairSpeeds speeds;
   std::vector<std::string> names;  // of the members
-  double scale = 1;                // a speed in the unit, where more is better; with `inverse` 1 / speed
-  bool inverse = false;            // shown as 1 / speed: a latency
+  // Multiplies a speed (more is better) to give the unit; with `inverse` it multiplies 1 / speed.
+  double scale = 1;
+  bool inverse = false;  // shown as 1 / speed: a latency
 };
 
-// A row and a column for each member, at most 40: neighbours are grouped beyond, the slowest pair of a group
-// counts. Cells are tenths of the median of all pairs; see the legend below the map.
+// Has a row and a column for each member, at most 40. With more members neighbours are grouped, and a group
+// shows its slowest pair. Cells are tenths of the median of all pairs; a legend below the map explains them.
 std::string to_text(const Map& map);
 
-// A page of its own: every pair a coloured cell with its value (up to 160 members; grouped beyond), the
-// verdicts above.
+// A complete page. Every pair is a coloured cell with its value (up to 160 members; grouped beyond that), and
+// the verdicts stand above.
 std::string to_html(const std::vector<Map>& maps, const std::vector<std::string>& verdicts,
                     const std::string& head);
 
-// The shown value of a speed, with its unit.
+// A speed as it is shown, with its unit.
 std::string value_text(const Map& map, double speed);
 
 }  // namespace shardmark::doctor

@@ -1,4 +1,4 @@
-// The maps as a page: SVG in HTML, nothing loaded, no script; a cell shows its pair when pointed at.
+// The maps as an HTML page: SVG without scripts, and nothing to load. A cell shows its pair when pointed at.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ std::string escaped(const std::string& text) {
   return safe;
 }
 
-// From dark red (nothing) over yellow (0.6) to green (the median and more): also lighter towards the median,
-// for eyes that do not tell red from green.
+// From dark red (nothing) over yellow (0.6) to green (the median and more). It also gets lighter towards the
+// median, for readers who cannot tell red from green.
 std::string colour(double share) {
   if (std::isnan(share)) return "#eee";
   const double hue = 130 * std::clamp((share - 0.3) / 0.7, 0.0, 1.0);

@@ -1,4 +1,4 @@
-// What other processes use of the processors of a node, measured before its ranks compute. Pure.
+// What other processes use of a node's processors, measured before its ranks compute. All functions are pure.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,23 +9,25 @@
 
 namespace shardmark::doctor {
 
-// How busy the processors are that the ranks of a node may run on.
+// How busy the processors are that the ranks of a node may use.
 struct NodeLoad {
   std::string node;
   int64_t processors = 0;
-  bool are_cores = true;       // else several processors are hardware threads of one core
-  double others = 0;           // of them, kept busy by other processes
-  double stolen = 0;           // of them, given to other virtual machines by the hypervisor
-  double average = kUnknown;   // the node's load average; kUnknown
-  std::vector<int> disturbed;  // ranks that get too few processors, or share what all of a node share
+  // False if several of the processors are hardware threads of one core.
+  bool are_cores = true;
+  double others = 0;          // number of processors that other processes keep busy
+  double stolen = 0;          // number that the hypervisor gives to other virtual machines
+  double average = kUnknown;  // the node's load average, or kUnknown
+  // Ranks that get too few processors, or whose memory bandwidth and clock are affected.
+  std::vector<int> disturbed;
 
   double taken() const { return others + stolen; }
 };
 
-// A node that could not be measured, or not all processors of its ranks, is left out.
+// Leaves out nodes for which the load of some processors of the ranks is unknown.
 std::vector<NodeLoad> node_loads(const std::vector<RankFacts>& world);
 
-// "other processes use 1.6 of 2 cores (load 7.7)"
+// For example "other processes use 1.6 of 2 cores (load 7.7)".
 std::string to_text(const NodeLoad& load);
 
 nlohmann::ordered_json to_json(const std::vector<NodeLoad>& loads);

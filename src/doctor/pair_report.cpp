@@ -1,4 +1,4 @@
-// From times of ranks to speeds of pairs, to maps and verdicts on nodes, ranks and links.
+// Turns the ranks' times into speeds of pairs, and these into maps and verdicts on nodes, ranks and links.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,10 +12,12 @@
 namespace shardmark::doctor {
 namespace {
 
-// How much slower is slow (pairs.h): latencies vary more, and everything does where ranks wait for cores.
+// How much slower counts as slow (pairs.h). Latencies vary more than bandwidths, and everything varies if
+// ranks wait for cores.
 struct Tolerances {
   double bytes = 0.2, messages = 0.5;
-  double pair = 0.6;  // the share of the median below which a single one is reported
+  // A single pair below this share of the median is reported.
+  double pair = 0.6;
 };
 constexpr Tolerances kCrowded{0.7, 0.9, 0.2};
 constexpr size_t kMostPairs = 5;
@@ -67,8 +69,9 @@ class Reporter {
     report_.maps.push_back({"Latency " + where, "us", std::move(messages), names, 1e6, /*inverse=*/true});
   }
 
-  // Of nodes: what their rails reach together, and the latency of the fastest: one late rail is not a late
-  // node. Nodes are judged by the mean of the rails that they have, which may be fewer than others have.
+  // Judges nodes. The map shows the sum of the bandwidths of a pair's rails and the latency of the fastest
+  // rail, because one slow rail does not make a slow node. Nodes are judged by the mean of the rails that
+  // they have, because some may have fewer than others.
   void across_nodes() {
     const int size = static_cast<int>(nodes_.size());
     PairSpeeds bytes(size), messages(size), rails(size), means(size);
@@ -90,7 +93,7 @@ class Reporter {
     add_maps("between nodes", std::move(bytes), std::move(messages), nodes_);
   }
 
-  // One rank of a node whose other ranks are fine.
+  // Finds a slow rank on a node whose other ranks are fast.
   void judge_rail(const GroupSpeeds& rail, const std::set<int>& named_nodes) {
     std::set<int> named;
     const auto name = [&](const SlowMember& slow, const std::string& how) {
@@ -123,7 +126,7 @@ class Reporter {
       return a.ranks.size() < b.ranks.size();
     });
     PairSpeeds bytes(largest->bytes.size()), messages(largest->bytes.size());
-    for (const GroupSpeeds& node : groups)  // the slowest node's value of each pair
+    for (const GroupSpeeds& node : groups)  // of each pair, the slowest node's value
       for (int a = 0; a < node.bytes.size(); ++a)
         for (int b = a + 1; b < node.bytes.size(); ++b) {
           if (!(bytes.at(a, b) <= node.bytes.at(a, b))) bytes.set(a, b, node.bytes.at(a, b));
@@ -137,7 +140,7 @@ class Reporter {
              std::move(bytes), std::move(messages), names);
   }
 
-  // A whole node whose ranks are slow among themselves.
+  // Finds a node all of whose ranks are slow among themselves.
   void slow_inside(const std::set<size_t>& explained) {
     std::vector<double> medians;
     for (const GroupSpeeds& node : test_.in_nodes.groups)
@@ -153,7 +156,7 @@ class Reporter {
             nodes_[i], 100 * share));
   }
 
-  // Who is slow with everyone, then single links; returns who was named.
+  // Names members that are slow with everyone, then single slow links. Returns the members that were named.
   std::set<int> judge(const PairSpeeds& bytes, const PairSpeeds& messages, const Names& names,
                       const std::string& others, const std::string& suspects) {
     std::set<int> named;
@@ -222,7 +225,8 @@ std::vector<GroupSpeeds> groups_from(const std::vector<Witness>& world, const st
     for (size_t i = 0; i < rounds.size(); ++i) {
       if (std::isnan(one.meetings[i].large_s)) continue;
       const int other = partner(one.size, rounds[i], one.member);
-      // Both sides saw it; the one that came first waited for the other.
+      // Both ranks timed the exchange. The slower time includes waiting for the partner, so the faster one
+      // counts.
       group.messages.keep_best(one.member, other, 1 / one.meetings[i].message_s);
       group.bytes.keep_best(one.member, other, static_cast<double>(large_bytes) / one.meetings[i].large_s);
     }

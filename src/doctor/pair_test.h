@@ -1,5 +1,5 @@
-// The results of all pairs, by groups in which every two members met: the ranks of a node, and the ranks
-// of one local number (a rail) across nodes.
+// The results of all pairs, by groups in which every two members have met. A group is the ranks of a node, or
+// the ranks with the same local rank on all nodes (a rail).
 #pragma once
 
 #include <string>
@@ -13,13 +13,14 @@
 namespace shardmark::doctor {
 
 struct GroupSpeeds {
-  std::vector<int> ranks;            // of the world, by member
-  PairSpeeds messages{0}, bytes{0};  // exchanges of 8 B a second; bytes a second each way in large ones
+  std::vector<int> ranks;  // [member], rank in the world
+  // Exchanges of 8 B per second, and bytes per second in each direction of large exchanges.
+  PairSpeeds messages{0}, bytes{0};
 };
 
-// One gather of it: what each rank of the world belongs to, its number there, and its times.
+// What one rank contributes to the gather: its group, its number there, and its times.
 struct Meeting {
-  double message_s, large_s;  // of one exchange; NaN: rested
+  double message_s, large_s;  // seconds of one exchange; NaN: rested
 };
 struct Witness {
   int group = 0, member = 0, size = 1;
@@ -35,17 +36,19 @@ struct Phase {
 };
 
 struct PairTest {
-  Phase in_nodes, across;  // no rounds where a node has one rank, or there is one node
+  // A phase has no rounds if nodes have one rank each, or if there is one node.
+  Phase in_nodes, across;
   int64_t large_bytes = 0;
   double seconds = 0;
-  bool crowded = false;  // more ranks than cores on a machine: they wait for cores, not for links
+  // There are more ranks than cores on a machine; then ranks wait for cores, not for links.
+  bool crowded = false;
   std::string transport;
 };
 
 struct PairReport : Verdicts {
-  std::vector<Map> maps;  // between nodes, in nodes: bandwidth and latency
+  std::vector<Map> maps;  // between and in nodes: bandwidth and latency
 };
-// hosts: of each rank.
+// `hosts` has the host name of each rank.
 PairReport report_pairs(const PairTest& test, const std::vector<std::string>& hosts);
 
 }  // namespace shardmark::doctor

@@ -1,4 +1,4 @@
-// Verdicts by medians: a few disturbed pairs do not move them.
+// Verdicts use medians, which a few disturbed pairs do not move.
 #include "doctor/pairs.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace shardmark::doctor {
 namespace {
 
-constexpr int kFew = 64;  // beyond, the pairs of one member do not move the median of all
+// With more members, the pairs of one do not move the median of all.
+constexpr int kFew = 64;
 
 std::vector<double> measured_without(const PairSpeeds& speeds, int member) {
   std::vector<double> values;
@@ -18,18 +19,18 @@ std::vector<double> measured_without(const PairSpeeds& speeds, int member) {
   return values;
 }
 
-// What the pairs without a member reach, and how much they vary.
+// The usual speed of the pairs without a member, and how much these vary.
 struct Background {
   explicit Background(std::vector<double> speeds) {
     if (speeds.empty()) return;
     usual = median(speeds);
     for (double& speed : speeds) speed = std::abs(speed - usual);
-    deviation = 1.4826 * median(speeds) / usual;  // robust: that of a normal distribution with this spread
+    deviation = 1.4826 * median(speeds) / usual;  // robust estimate of the standard deviation
   }
   double usual = NAN, deviation = 0;
 };
 
-// The share that a member's pairs reach of the others, and the one below which it is named.
+// A member's speed relative to the others, and the limit below which it is named.
 struct Standing {
   double share = 1, limit = 0;
 };

@@ -1,4 +1,4 @@
-// Speeds of pairs, and who is slow: a pair, or a member with all of its partners.
+// The speeds of pairs, and the verdict who is slow: a pair, or a member with all of its partners.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace shardmark::doctor {
 
-// Symmetric; a NaN where a pair was not measured. More is better.
+// A symmetric matrix of speeds; NaN if a pair was not measured. More is better.
 class PairSpeeds {
  public:
   explicit PairSpeeds(int size)
@@ -31,20 +31,21 @@ class PairSpeeds {
 
 struct SlowMember {
   int member;
-  double share;  // of what pairs without it reach, median to median
+  // Median speed of its pairs relative to the median of the pairs without it.
+  double share;
 };
-// Those that are slow with all of their partners, the slowest first. A member is named when the median of its
-// pairs lies below that of the pairs without it by more than the tolerance + 0.4 / n (few pairs tell little)
-// and by more than five standard errors, and three quarters of its pairs are slow. Nobody among fewer than 3,
-// or where a half is slow.
+// Finds members that are slow with all of their partners, the slowest first. A member is named if the median
+// of its pairs is below the median of the pairs without it by more than tolerance + 0.4 / n (a few pairs tell
+// little) and by more than five standard errors, and if three quarters of its pairs are slow. Nobody is named
+// among fewer than 3 members, or if half of the members are slow.
 std::vector<SlowMember> slow_members(const PairSpeeds& speeds, double tolerance = 0.2);
 
 struct SlowPair {
   int a, b;
   double share;  // of the median of all pairs
 };
-// The slowest pairs first: those below 60 % of the median of all whose members are not named already; at most
-// `most`.
+// The slowest pairs first, at most `most`: those below 60 % of the median of all pairs, neither of whose
+// members is named already.
 std::vector<SlowPair> slow_pairs(const PairSpeeds& speeds, const std::vector<SlowMember>& named, size_t most);
 
 }  // namespace shardmark::doctor

@@ -1,4 +1,4 @@
-// Ranks with equal placement are listed once: the text does not grow with the world.
+// Ranks with equal placement are listed once, so that the text does not grow with the number of ranks.
 #include "doctor/placement.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ std::string seat_of(const RankFacts& rank) {
   return fmt::format("{}|{}|{}|{}", rank.cpu.allowed, rank.cpu.numa, rank.gpu.pci, rank.cpu.bound_by);
 }
 
-// Whether no two ranks of a node may run on one processor.
+// Whether no two ranks of the node may run on the same processor.
 bool own_cores(const RankGroup& node) {
   std::set<int> taken;
   for (const RankFacts* rank : node)

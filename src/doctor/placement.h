@@ -1,4 +1,5 @@
-// The placement of a world's ranks: one line for people, one value for the study, layouts for a table.
+// The placement of a world's ranks: as one line for people, as a value for the study, and as layouts for a
+// table.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,17 +10,17 @@
 
 namespace shardmark::doctor {
 
-// "4 ranks on 1 node, each on 2 cores of its own; NUMA nodes 0-1".
+// For example "4 ranks on 1 node, each on 2 cores of its own; NUMA nodes 0-1".
 std::string placement_line(const std::vector<RankFacts>& world);
 
-// An entry for each different place: {"ranks": "0,8,16", "cores": "0-13", "numa": "0", "gpu": "0000:17:00.0",
-// "bound_by": "shardmark"}; "cores" are logical processors.
+// One entry for each distinct placement: {"ranks": "0,8,16", "cores": "0-13", "numa": "0", "gpu":
+// "0000:17:00.0", "bound_by": "shardmark"}. "cores" are logical processors.
 nlohmann::ordered_json placement_json(const std::vector<RankFacts>& world);
 
-// Nodes whose ranks sit alike, by order of appearance.
+// Groups nodes whose ranks are placed alike, in order of appearance.
 struct NodePlacement {
   std::vector<std::string> nodes;
-  std::vector<const RankFacts*> ranks;  // of the first of them
+  std::vector<const RankFacts*> ranks;  // ranks of the first of these nodes
 };
 std::vector<NodePlacement> node_placements(const std::vector<RankFacts>& world);
 

@@ -1,4 +1,4 @@
-// Ranges of numbers as text, and back.
+// Converts sets of numbers to text and back.
 #include "doctor/ranges.h"
 
 #include <fmt/format.h>

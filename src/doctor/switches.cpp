@@ -1,4 +1,4 @@
-// The format is that of `man topology.conf`: keys in any case, "#" begins a comment, names are hostlists.
+// The format is that of `man topology.conf`: keys in any case, comments after "#", and names as hostlists.
 #include "doctor/switches.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Teams are neighbours by number (specs/mesh.h), and a launcher may deal numbers round the nodes.
+// Tensor and context parallel groups consist of ranks with neighbouring numbers (specs/mesh.h), but a
+// launcher may deal rank numbers out round-robin over the nodes.
 #include "doctor/teams.h"
 
 #include <fmt/format.h>
@@ -15,13 +16,13 @@ namespace {
 
 using specs::Dimension;
 
-// What is wrong with teams of this kind.
+// The groups of one kind that span nodes.
 struct Spanning {
   Affected ranks;
-  size_t most_nodes = 0;  // of one team
+  size_t most_nodes = 0;  // the most that one group spans
 };
 
-// [rank]: the number of its node, in the order in which ranks show them.
+// [rank], the number of its node; nodes are numbered in the order in which ranks show them.
 std::vector<size_t> nodes_by_rank(const World& world) {
   std::map<std::string, size_t> numbers;
   std::vector<size_t> nodes;
@@ -44,7 +45,7 @@ Spanning find_spanning(const World& world, const std::vector<size_t>& nodes, int
   return found;
 }
 
-// Whether each node has ranks of consecutive numbers.
+// Whether each node has ranks with consecutive numbers.
 bool are_in_order(const std::vector<size_t>& nodes) { return std::is_sorted(nodes.begin(), nodes.end()); }
 
 size_t most_ranks_on_a_node(const std::vector<size_t>& nodes) {
@@ -54,7 +55,7 @@ size_t most_ranks_on_a_node(const std::vector<size_t>& nodes) {
   return most;
 }
 
-// "tensor 4"; of ranks that are not neighbours: "tensor 2 x context 4".
+// Such as "tensor 4"; for ranks that are not direct neighbours "tensor 2 x context 4".
 std::string neighbours_text(const specs::Mesh& mesh, Dimension dimension) {
   std::string text = mesh.tensor > 1 ? fmt::format("tensor {}", mesh.tensor) : "";
   const auto add = [&](const char* name, int64_t ranks) {
@@ -79,7 +80,7 @@ std::string fix_text(bool is_product, const std::vector<size_t>& nodes) {
 Findings check_teams(const World& world, const std::vector<Point>& points) {
   const std::vector<size_t> nodes = nodes_by_rank(world);
   Findings findings;
-  std::set<std::tuple<Dimension, int64_t, int64_t>> seen;  // dimension, ranks and stride of its team
+  std::set<std::tuple<Dimension, int64_t, int64_t>> seen;  // dimension, size and stride of its group
   for (const Point& point : points) {
     if (point.workload == "collective" || !point.impossible.empty()) continue;
     const specs::Mesh mesh = specs::mesh_of(point);

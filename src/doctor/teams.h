@@ -1,4 +1,4 @@
-// Whether the ranks that share a model's blocks or sequences are on one node.
+// Checks whether the ranks of a tensor or context parallel group are on one node.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,10 @@ namespace shardmark::doctor {
 
 inline constexpr const char* kTeamsCheck = "ranks of a layout that share blocks or sequences";
 
-// Warnings about the layouts of training points: tensor and context teams that span nodes. Such ranks
-// exchange inside every block, in which nothing hides it, so that a measurement would be of the links between
-// nodes. world: all ranks, by rank; a point uses the first ones. One finding for each kind of team.
+// Warns about configurations whose tensor or context parallel groups span nodes. Such ranks communicate
+// inside every block, where nothing hides the communication, so that a measurement would show the links
+// between nodes. `world` holds all ranks in rank order; a configuration uses the first ones. There is one
+// finding for each kind of group.
 Findings check_teams(const World& world, const std::vector<Point>& points);
 
 }  // namespace shardmark::doctor

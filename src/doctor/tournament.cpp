@@ -1,4 +1,4 @@
-// The circle method (Kirkman 1847), and a budget.
+// The circle method (Kirkman 1847), and how much of it fits into a time budget.
 #include "doctor/tournament.h"
 
 #include <algorithm>
@@ -9,9 +9,11 @@ namespace shardmark::doctor {
 int num_rounds(int n) { return n < 2 ? 0 : n - 1 + n % 2; }
 
 int partner(int n, int round, int member) {
-  const int circle = num_rounds(n);  // odd: in round r those meet whose numbers add up to r
-  if (member == circle)
-    return round * (circle + 1) / 2 % circle;  // of an even n, the one outside of the circle
+  // An odd number of members sits in the circle. In round r those meet whose numbers add up to r (mod
+  // circle).
+  const int circle = num_rounds(n);
+  // If n is even, one member stays outside of the circle and meets the one that is left over.
+  if (member == circle) return round * (circle + 1) / 2 % circle;
   const int other = ((round - member) % circle + circle) % circle;
   if (other != member) return other;
   return n % 2 == 0 ? circle : -1;

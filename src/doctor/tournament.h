@@ -1,22 +1,26 @@
-// Which pairs are measured when: rounds in which each meets one other, and how many of them fit a budget.
+// Which pairs are measured when: in rounds, in which each member meets one other. Also how many rounds fit
+// into a time budget.
 #pragma once
 
 #include <vector>
 
 namespace shardmark::doctor {
 
-// The circle method: over all rounds each two of n members meet once; with an odd n one rests in each round.
+// The circle method: over all rounds every two of n members meet once. If n is odd, one member rests in each
+// round.
 int num_rounds(int n);
 int partner(int n, int round, int member);  // -1: rests
 
 struct Meetings {
-  std::vector<int> rounds;  // ascending; a sample, evenly spread, where not all fit
-  int passes = 1;           // over all rounds: the best one counts, because faults stay and disturbances go
-  int repeats = 1;          // large messages in each meeting
+  // Ascending. If not all rounds fit, an evenly spread sample.
+  std::vector<int> rounds;
+  // Passes over all rounds. The fastest counts, because faults stay and disturbances do not.
+  int passes = 1;
+  int repeats = 1;  // large messages per meeting
 };
 
-// What fits into budget_s seconds, when a round takes setup_s and further exchange_s for each large message,
-// the first of which is not counted. At least one round with one message.
+// Plans what fits into budget_s seconds if a round takes setup_s plus exchange_s for each large message; the
+// first message of a meeting is not counted in the result. At least one round with one message is planned.
 Meetings plan_meetings(int num_rounds, double setup_s, double exchange_s, double budget_s);
 
 }  // namespace shardmark::doctor

@@ -1,4 +1,4 @@
-// What a test of links found.
+// The result of a test of links, as text.
 #pragma once
 
 #include <string>
@@ -7,9 +7,10 @@
 namespace shardmark::doctor {
 
 struct Verdicts {
-  std::string head = {};                // how it was measured
-  std::vector<std::string> slow = {};   // who is slow, a line each
-  std::vector<std::string> notes = {};  // what else is to know: how far pairs differ, what was left out
+  std::string head = {};               // how it was measured
+  std::vector<std::string> slow = {};  // who is slow, a line each
+  // Other facts: how far pairs differ, what was left out.
+  std::vector<std::string> notes = {};
 };
 
 }  // namespace shardmark::doctor

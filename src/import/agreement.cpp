@@ -1,4 +1,4 @@
-// One rule after the other.
+// The rules on which sources and flags must agree, one after the other.
 #include "import/agreement.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace shardmark::imports {
 namespace {
 
-// All that is missing, at once.
+// Reports everything that is missing in one message.
 void require_said(const std::vector<Read>& all, const Given& given) {
   for (const auto& [source, contents] : all) {
     std::vector<std::string> missing;
@@ -24,7 +24,7 @@ void require_said(const std::vector<Read>& all, const Given& given) {
   }
 }
 
-// Times of two kinds in one study would be taken for repeats of each other.
+// In one study, times of two kinds would be taken for repeats of each other.
 void require_one_kind(const std::vector<Read>& all) {
   for (const auto& [source, contents] : all)
     if (contents.times != all.front().second.times)
@@ -33,10 +33,10 @@ void require_one_kind(const std::vector<Read>& all) {
                       source->name, contents.times, all.front().first->name, all.front().second.times));
 }
 
-// A flag says what files do not: where they do, it can only agree.
+// A flag provides a fact that a file lacks. If the file states it, the flag must agree.
 void require_flags(const std::vector<Read>& all, const Given& given) {
   for (const auto& [source, contents] : all) {
-    // rccl, msccl and other libraries with NCCL's interface are measured by nccl-tests, too
+    // nccl-tests also measure rccl, msccl and other libraries with NCCL's interface.
     if (contents.transport == "nccl" && !given.transport.empty() &&
         given.transport.find("ccl") == std::string::npos)
       throw UsageError(

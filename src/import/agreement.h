@@ -1,4 +1,4 @@
-// What all sources and flags must agree on.
+// Checks that all sources and flags agree.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace shardmark::imports {
 
-// UsageError: times of two kinds, a flag that a source contradicts, or a fact that nobody says.
+// Throws UsageError if there are times of two kinds, if a flag contradicts a source, or if a fact is missing
+// everywhere.
 void require_agreement(const std::vector<Read>& all, const Given& given);
 
 }  // namespace shardmark::imports

@@ -1,4 +1,4 @@
-// See collective_record.h.
+// Makes records of collectives, and translates the names that other programs print.
 #include "import/collective_record.h"
 
 #include <map>

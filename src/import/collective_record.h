@@ -1,4 +1,4 @@
-// A collective as other programs print it becomes a record.
+// Makes a record of a collective that another program has measured.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,18 @@
 
 namespace shardmark::imports {
 
-// bytes: as CollectivePoint has them, the larger of a rank's two sides. Bandwidths follow from the time, by
-// the factors of specs/.
+// `bytes` is the size as CollectivePoint defines it: the larger of a rank's two sides. Bandwidths are
+// computed from the time with the factors of specs/.
 Record collective_record(const specs::CollectiveRow& row, int64_t ranks, int64_t bytes, double time_s);
-// -1: nobody looked. Above 0 the outcome is `wrong`, for that reason.
+// Sets the number of wrong elements; -1 means that nobody checked. If it is above 0, the outcome is `wrong`
+// with this reason.
 void set_wrong(int64_t num_wrong, const std::string& reason, Record& record);
-// A point of which nothing is known but what its source says: no sampling that was asked for, no seed.
+// A configuration of which only the source's own facts are known: it has no sampling settings and no seed.
 Point unspecified_point(const std::string& workload, int64_t ranks);
 
-// float32 for float, MPI_FLOAT ...; any other as it is written.
+// Translates "float", "MPI_FLOAT" ... to "float32" ...; other names stay as they are written.
 std::string element_type(std::string_view name);
-// sum for MPI_SUM ...; any other as it is written.
+// Translates "MPI_SUM" ... to "sum" ...; other names stay as they are written.
 std::string reduction_of(std::string_view name);
 
 }  // namespace shardmark::imports

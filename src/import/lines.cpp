@@ -1,4 +1,4 @@
-// See lines.h.
+// Splits text into lines and words, and collects lines that cannot be used.
 #include "import/lines.h"
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@ namespace shardmark::imports {
 
 struct Line {
   std::string_view text;
-  int64_t number = 0;    // from 1
+  int64_t number = 0;    // ends with a line break
   bool is_whole = true;  // it ends with a line break
 };
 
@@ -20,12 +20,12 @@ void for_each_line(const Source& source, const std::function<void(const Line& li
 
 std::vector<std::string_view> words_in(std::string_view line);
 bool is_number(std::string_view word);
-double number_in(std::string_view word);  // a NaN where it is none
-int64_t whole_in(std::string_view word);  // -1 where it is none
+double number_in(std::string_view word);  // NaN if it is not a number
+int64_t whole_in(std::string_view word);  // -1 if it is not a whole number
 
 std::string place(const Source& source, int64_t line);  // "a.log:37: "
 
-// Lines that cannot be used: the first few by number, the others counted.
+// Collects lines that cannot be used. The first few are reported with their numbers, the others are counted.
 class LeftOut {
  public:
   explicit LeftOut(const Source& source) : source_(source) {}

@@ -1,4 +1,4 @@
-// See placement.h.
+// Derives the node and the device of each rank from sources and flags.
 #include "import/placement.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,8 @@ int64_t per_node(int64_t ranks, int64_t nodes, const std::string& where) {
   return ranks / nodes;
 }
 
-// Of the flags. --nodes is of one number of ranks.
+// Ranks per node according to the flags. --nodes is only possible if all records have the same number of
+// ranks.
 std::optional<int64_t> given_per_node(const std::vector<Read>& all, const Given& given) {
   if (given.ranks_per_node > 0) {
     if (given.nodes > 0 && most_ranks(all) != given.nodes * given.ranks_per_node)
@@ -46,7 +47,8 @@ std::optional<int64_t> given_per_node(const std::vector<Read>& all, const Given&
   return per_node(most_ranks(all), given.nodes, "--nodes: ");
 }
 
-// Of the rows on several nodes, or else as many as there are on one.
+// Ranks per node according to the rows that ran on several nodes; otherwise the largest number of ranks on
+// one node.
 std::optional<int64_t> said_per_node(const std::vector<Read>& all) {
   std::optional<int64_t> found;
   int64_t most_on_one = 0;
@@ -83,8 +85,8 @@ void require_nodes(const std::vector<std::string>& rank_nodes, const std::vector
   });
 }
 
-// Where a source names the node of each rank, flags can only agree with it. Nodes may have different numbers
-// of ranks.
+// If a source names the node of each rank, flags can only confirm it. Nodes may have different numbers of
+// ranks.
 void require_given(const std::vector<std::string>& rank_nodes, const Given& given, const std::string& name) {
   std::map<std::string, int64_t> ranks_on;
   for (const std::string& node : rank_nodes) ++ranks_on[node];

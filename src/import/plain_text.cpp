@@ -2,10 +2,10 @@
 //
 // Launchers, containers and CI put something before each line: "[1,0]<stdout>:" (mpirun --tag-output), " 0: "
 // (srun -l), "[0] " (mpiexec -prepend-rank), "[pod/launcher/mpi] " (kubectl), a time, or several of these.
-// There are too many to list, so they are found: a format names beginnings of lines that its program always
-// prints at the left margin (Format::marks). What stands before such a mark is a prefix, and where it is the
-// same before two lines with marks, it is taken away from all lines. Two prefixes are the same where they
-// differ in numbers, in blanks, and in names of days and months alone.
+// There are too many to list, so they are detected. Each format names texts that its program always prints at
+// the left margin (Format::marks). What stands before such a mark is a prefix. If the same prefix stands
+// before two lines with marks, it is removed from all lines. Two prefixes are the same if they differ only in
+// numbers, in blanks, and in names of days and months.
 #include "import/plain_text.h"
 
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ std::string from_utf16(std::string_view bytes, bool is_big_endian) {
   return out;
 }
 
-// Text in UTF-16 that lacks its mark has a NUL in every second byte, for numbers are ASCII.
+// UTF-16 text without a byte order mark has a NUL in every second byte, because logs consist of ASCII.
 bool has_nul_at_every_second(std::string_view bytes, size_t first) {
   constexpr size_t kLooked = 64;
   if (bytes.size() < 8) return false;
@@ -80,7 +80,7 @@ std::string as_utf8(const std::string& bytes) {
   return bytes;
 }
 
-// Windows ends lines with \r\n, a Mac once did with \r alone.
+// Windows ends lines with \r\n; old Macs ended them with \r alone.
 std::string with_line_feeds(std::string text) {
   if (text.find('\r') == std::string::npos) return text;
   if (text.find('\n') == std::string::npos) {
@@ -94,7 +94,7 @@ std::string with_line_feeds(std::string text) {
   return text;
 }
 
-// "\x1b[36m" and its like, wherever they are. Source: ECMA-48, section 5.4.
+// Removes colours and other control sequences such as "\x1b[36m". Source: ECMA-48, section 5.4.
 std::string without_colours(std::string text) {
   constexpr std::string_view kControl = "\x1b[";
   if (text.find(kControl) == std::string::npos) return text;
@@ -113,7 +113,8 @@ std::string without_colours(std::string text) {
 
 // ---- prefixes
 
-// A prefix with what may differ between lines as one character each.
+// A shape is a prefix in which each part that may differ between lines is replaced by one of these
+// characters.
 constexpr char kNumber = 1, kName = 2, kBlanks = 3;
 constexpr std::array<std::string_view, 19> kDaysAndMonths = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun",
                                                              "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul",
@@ -138,7 +139,7 @@ size_t name_length(std::string_view text) {
   return 0;
 }
 
-// What all prefixes like this one have in common; it begins with kBlanks, since rank numbers are padded.
+// The shape of a prefix. It begins with kBlanks, because rank numbers are padded.
 std::string shape_of(std::string_view prefix) {
   std::string shape(1, kBlanks);
   for (size_t at = blanks_length(prefix); at < prefix.size();) {
@@ -159,7 +160,7 @@ std::string shape_of(std::string_view prefix) {
   return shape;
 }
 
-// How much of the line's begin is such a prefix; 0: none.
+// The length of the prefix of this shape with which the line begins; 0 if it does not.
 size_t prefix_length(std::string_view line, const std::string& shape) {
   size_t at = 0;
   for (const char c : shape) {
@@ -187,7 +188,7 @@ const std::vector<std::string_view>& all_marks() {
   return marks;
 }
 
-// Where the line's first mark begins; npos: it has none.
+// The position of the first mark in the line; npos if there is none.
 size_t mark_in(std::string_view line) {
   for (size_t at = line.find('#'); at != std::string_view::npos && at <= kLongestPrefix;
        at = line.find('#', at + 1))
@@ -196,7 +197,8 @@ size_t mark_in(std::string_view line) {
   return std::string_view::npos;
 }
 
-// The longest first: "[1,0]<stdout>:2024-05-07 " before "[1,0]<stdout>:".
+// The shapes that occur before at least two marks, the longest first, so that "[1,0]<stdout>:2024-05-07 " is
+// tried before "[1,0]<stdout>:".
 std::vector<std::string> shapes_in(const Source& source) {
   std::map<std::string, int64_t> counts;
   for_each_line(source, [&](const Line& line) {

@@ -1,4 +1,4 @@
-// One place makes records of what the formats give: transport, launch, repeat and identity.
+// Turns what the formats return into records of one study: transport, launch, repeat and identity.
 #include "import/results.h"
 
 #include <fmt/format.h>
@@ -52,8 +52,8 @@ std::vector<Read> read_all(const std::vector<Source>& sources, const Given& give
   return all;
 }
 
-// "nccl(link=ndr400)": the link is a part of the transport, so that points over another one are never joined.
-// So is what makes times another kind.
+// The transport with its options, such as "nccl(link=ndr400)". The link is one of them, so that results over
+// different links are never joined; so is what makes times another kind.
 std::string transport_text(const Contents& contents, const Given& given) {
   Choice transport{contents.transport};
   if (!given.transport.empty()) try {
@@ -69,7 +69,7 @@ std::string transport_text(const Contents& contents, const Given& given) {
   return to_text(transport);
 }
 
-// Bytes that no terminal shows, in names that a log holds, are written as "\x1b".
+// Names from a log may contain bytes that a terminal does not show; they are written as "\x1b".
 void make_printable(std::string& text) { text = printable(text, ""); }
 void make_printable(Choice& choice) { choice = choice_or_name(printable(to_text(choice), "")); }
 
@@ -111,7 +111,7 @@ Facts source_facts(const Source& source, const Contents& contents, const std::st
   return facts;
 }
 
-// Numbers the repeats of a study and knows the launch of each.
+// Numbers the repeats of each configuration in a study, and remembers the launch of each repeat.
 class Repeats {
  public:
   void begin(std::string launch) {
@@ -132,8 +132,8 @@ class Repeats {
  private:
   size_t first_ = 0;
   std::string name_;
-  std::map<std::string, size_t> seen_;  // how often the launch measured a point
-  std::vector<std::string> launches_;   // by repeat
+  std::map<std::string, size_t> seen_;  // how often this launch measured a configuration
+  std::vector<std::string> launches_;   // [repeat]
 };
 
 void add_launch(const Source& source, const std::vector<Measured*>& measured, const std::string& transport,
@@ -151,7 +151,7 @@ void add_launch(const Source& source, const std::vector<Measured*>& measured, co
   }
 }
 
-// The first collective of a single rank; nullptr: there is none.
+// The first collective of a single rank; nullptr if there is none.
 const Measured* alone_in(const Contents& contents) {
   for (const Measured& one : contents.measured)
     if (one.record.point.workload == "collective" && one.record.point.ranks == 1) return &one;
@@ -228,7 +228,7 @@ Imported imported_results(const std::vector<Source>& sources, const Given& given
   Imported imported;
   Environment& environment = imported.environment;
   environment.world_ranks = most_ranks(all);
-  environment.threads_per_rank = 0;  // not said
+  environment.threads_per_rank = 0;  // unknown
   environment.rank_nodes = placement_of(all, given);
   environment.devices = devices_of(all, given, environment.world_ranks);
   std::set<std::string> seen;

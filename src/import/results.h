@@ -1,4 +1,4 @@
-// Results of other programs become a study.
+// Turns results of other programs into a study.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 namespace shardmark::imports {
 
 struct Imported {
-  Environment environment;  // without command line and revision, which are the caller's
+  // Without command line and revision; the caller sets those.
+  Environment environment;
   std::vector<Record> records;
   std::vector<std::string> warnings;
   int64_t num_launches = 0;
 };
 
-// Each file is a launch, or as many as it says; what a launch measured again is a further repeat. UsageError:
-// a file that is no source or holds nothing, the same results twice, or facts that are missing or contradict
-// each other.
+// Each file is one launch, or as many as it says. What a launch has measured more than once counts as further
+// repeats. Throws UsageError if a file has no known format or no results, if the same results are given
+// twice, or if facts are missing or contradict each other.
 Imported imported_results(const std::vector<Source>& sources, const Given& given);
 
 }  // namespace shardmark::imports

@@ -1,15 +1,16 @@
-// AdamW on flat memory with fp32 weights p, moments m and v, and gradients g in bf16, in one pass that also
-// writes the bf16 copy of the weights and leaves zeros for the next step's gradients. Of update t:
+// AdamW on flat memory in one pass, with fp32 weights p, moments m and v, and bf16 gradients g. The pass also
+// writes the bf16 copy of the weights and sets g to zero for the next step. Update t computes:
 //
 //   m = b1 m + (1 - b1) g,   v = b2 v + (1 - b2) g^2
 //   p = p - lr (w p + (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)),   copy = p,   g = 0
 //
-// g is divided first, where there is a divisor: by how much a norm is too large.
+// If there is a divisor, g is divided by it first (gradient clipping: the factor by which the norm is too
+// large).
 //
-// Bytes of a parameter: reads g, p, m, v, 14; writes p, m, v, the copy and g, 16. A copy of the gradients to
-// fp32, torch's fused update, a copy of the weights to bf16 and the zeroing move 42, and hold 4 more.
-// Source: Loshchilov and Hutter, ICLR 2019, algorithm 2, with schedule 1 and the rate in its weight decay as
-// torch.optim.AdamW has it.
+// Bytes per parameter: reads g, p, m, v, 14; writes p, m, v, the copy and g, 16. Separate kernels (a copy of
+// the gradients to fp32, torch's fused update, a copy of the weights to bf16, the zeroing) move 42 and need 4
+// more bytes of memory. Source: Loshchilov and Hutter, ICLR 2019, algorithm 2, with schedule 1 and with the
+// learning rate in the weight decay, as torch.optim.AdamW has it.
 #include "kernels/common.cuh"
 
 template <int kVector>
@@ -17,8 +18,9 @@ struct alignas(kVector > 1 ? 16 : 4) Floats {
   float at[kVector > 4 ? 4 : kVector];
 };
 
-// Blocks of 256, any number. n: elements, a multiple of kVector. betas and 1 - betas in double: of the first
-// updates 1 - b2^t has few digits in float.
+// Launch with any number of blocks of 256 threads. n is the number of elements, a multiple of kVector. The
+// betas and 1 - betas are computed in double, because in the first updates 1 - b2^t would have few digits in
+// float.
 template <int kVector>
 __global__ void __launch_bounds__(256)
     adamw(float* p, Bf16* g, float* m, float* v, Bf16* copy, const float* num_updates, const float* divisor,

@@ -1,5 +1,5 @@
-// Sums over the rows of [rows, columns] in bf16: gradients of biases, alone and together with GELU's
-// backward.
+// Sums [rows, columns] in bf16 over the rows: gradients of biases, alone or together with the backward of
+// GELU.
 //
 //   column_partials  partial_p = sum over the rows of part p of x
 //   gelu_backward    dz = dy gelu'(z), and partial_p of dz;  gelu(z) = z/2 (1 + tanh(u)) = z s,
@@ -8,16 +8,17 @@
 //   column_totals    total = sum over p of partial_p, of [parts, columns] floats, in bf16; or what is there
 //                    and that sum, added in float and rounded once
 //
-// Bytes of an element: column_partials reads 2; gelu_backward reads 4 and writes 2, where torch's kernel and
-// the sum after it move 8. The partial sums are small: parts is about what fills the GPU, not rows.
+// Bytes per element: column_partials reads 2; gelu_backward reads 4 and writes 2, while torch's kernel and
+// the sum after it move 8. The partial sums are small: the number of parts is about what fills the GPU, not
+// the number of rows.
 //
-// A warp reads 32 packs that lie side by side, 512 bytes where kVector is 8; the 8 warps of a block read
-// every 8th row of its part and meet in shared memory. The sum is that of the rounded dz, as at::sum has it.
+// A warp reads 32 adjacent packs, 512 bytes if kVector is 8. The 8 warps of a block read every 8th row of the
+// block's part and are added up in shared memory. What is summed is the rounded dz, as at::sum would do.
 // Sources: Hendrycks and Gimpel 2016 (GELU); llm.c, matmul_backward_bias (partial sums in float, then a
 // second kernel).
 #include "kernels/common.cuh"
 
-// value(offset): the pack that starts there, which the columns' sums are of.
+// value(offset) returns the pack that starts there; the columns of these packs are summed.
 template <int kVector, class Value>
 __device__ inline void sum_of_part(float* partial, long long rows, long long columns, Value value) {
   __shared__ float sums[8][32 * kVector];
@@ -40,8 +41,8 @@ __device__ inline void sum_of_part(float* partial, long long rows, long long col
   }
 }
 
-// Blocks of 256; grid: columns / (32 kVector), parts. columns: a multiple of kVector. partial [parts,
-// columns].
+// Launch with blocks of 256 threads and a grid of columns / (32 kVector) x parts. `columns` must be a
+// multiple of kVector. `partial` is [parts, columns].
 template <int kVector>
 __global__ void __launch_bounds__(256)
     column_partials(const Bf16* x, float* partial, long long rows, long long columns) {
@@ -65,8 +66,9 @@ __global__ void __launch_bounds__(256) gelu_backward(const Bf16* dy, const Bf16*
   });
 }
 
-// Blocks of at most 1,024, for 32 columns each: its warps take every n-th part, as few one after the other as
-// can be. The first `half` columns go to one tensor, the others to another.
+// Launch with blocks of at most 1,024 threads, one block for 32 columns. Warp w of n adds up parts w, w + n,
+// w + 2n ..., so that few additions follow each other. The first `half` columns go to one tensor, the others
+// to another. If `adds` is set, the totals are added to what is there.
 __global__ void __launch_bounds__(1024)
     column_totals(const float* partial, Bf16* first, Bf16* second, long long parts, long long columns,
                   long long half, long long adds) {

@@ -1,9 +1,10 @@
-// What the texts of this folder share: bf16 by its bits, packs of elements that one instruction loads (16
-// bytes where kVector is 8), and sums over a warp. They include nothing else, because NVRTC brings no header
-// of its own; the host's tests compile the same texts as C++ (tests/mpi/emulated_gpu.h).
+// What the CUDA texts of this folder share: bf16 by its bits, packs of elements that one instruction loads
+// (16 bytes if kVector is 8), and sums over a warp. The texts include nothing else, because NVRTC brings no
+// headers of its own. The host's tests compile the same texts as C++ (tests/mpi/emulated_gpu.h).
 #pragma once
 
-// Before a loop over an array that must not lie in memory: unrolled, however long its body is.
+// Write this before a loop over an array that must stay in registers. It unrolls the loop, however long its
+// body is.
 #ifdef __CUDACC__
 #define IN_REGISTERS _Pragma("unroll")
 #else
@@ -16,7 +17,7 @@ struct Bf16 {
 
 __device__ inline float to_float(Bf16 x) { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }
 
-// To the nearest, of two equally near ones to the even one.
+// Rounds to the nearest value, ties to even.
 __device__ inline Bf16 to_bf16(float x) {
   Bf16 rounded;
 #ifdef __CUDA_ARCH__
@@ -28,7 +29,7 @@ __device__ inline Bf16 to_bf16(float x) {
   return rounded;
 }
 
-// 2 to the power of x, to 2 units in the last place; 0 for what is below a float's normal numbers.
+// 2 to the power of x, to 2 units in the last place. Results below a float's normal numbers are 0.
 __device__ inline float exp2_fast(float x) {
 #ifdef __CUDA_ARCH__
   float power;
@@ -39,7 +40,7 @@ __device__ inline float exp2_fast(float x) {
 #endif
 }
 
-// kVector elements that lie side by side: two in a register, the first in its lower half.
+// kVector adjacent elements: two in a register, the first in its lower half.
 template <int kVector>
 struct alignas(2 * kVector) Pack {
   unsigned words[kVector / 2];
@@ -74,7 +75,7 @@ __device__ inline Pack<kVector> rounded(const float (&x)[kVector]) {
   return pack;
 }
 
-// Of each place the larger of two elements.
+// The elementwise maximum.
 template <int kVector>
 __device__ inline Pack<kVector> larger(Pack<kVector> a, const Pack<kVector>& b) {
   for (int i = 0; i < kVector; ++i) {
@@ -93,7 +94,7 @@ template <int kVector>
 __device__ inline Pack<kVector> load(const Bf16* from) {
   return *reinterpret_cast<const Pack<kVector>*>(from);
 }
-// In one instruction, too, which the compiler does not always make of a struct.
+// Stores a pack in one instruction, too, which the compiler does not always do for a struct.
 template <int kVector>
 __device__ inline void store(Bf16* to, const Pack<kVector>& pack) {
   static_assert(kVector == 1 || kVector == 8);
@@ -110,7 +111,8 @@ __device__ inline void store(Bf16* to, const Pack<kVector>& pack) {
   *reinterpret_cast<Pack<kVector>*>(to) = pack;
 }
 
-// Between two loops that read a pack: else the compiler keeps its elements as floats, in twice the registers.
+// Call this between two loops that read a pack. Otherwise the compiler keeps its elements as floats, which
+// takes twice the registers.
 template <int kVector>
 __device__ inline void keep_packed([[maybe_unused]] Pack<kVector>& pack) {
 #ifdef __CUDA_ARCH__
@@ -119,7 +121,7 @@ __device__ inline void keep_packed([[maybe_unused]] Pack<kVector>& pack) {
 #endif
 }
 
-// The sum over the 32 threads of a warp, in each of them.
+// The sum over the 32 threads of a warp, returned to each of them.
 __device__ inline float warp_sum(float x) {
   for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(0xffffffffu, x, offset);
   return x;

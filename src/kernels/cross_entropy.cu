@@ -1,18 +1,19 @@
-// Softmax cross-entropy of rows of bf16 logits x, and its gradient in their place. Of a row with target t:
+// Softmax cross-entropy of rows of bf16 logits x; the gradient overwrites the logits. For a row with target
+// t:
 //
 //   loss = log(sum over j of exp(x_j - M)) + M - x_t,   M = max over j of x_j
 //   x_j becomes p_j = exp(x_j - M) / sum;   x_t becomes p_t - 1 = -(sum over j != t of p_j);   padding 0
 //
-// The sum leaves the target out, whose own term is added where it is needed: so p_t - 1 has a float's
-// relative error before it is rounded wherever p_t is (cross_entropy.cpp of models, Note [Rounded
-// probabilities]), and the loss where p_t is near to 1.
+// The sum leaves the target out; the target's own term is added where it is needed. So p_t - 1 has the
+// relative error of a float before it is rounded, for any p_t (models/cross_entropy.cpp, Note [Rounded
+// probabilities]), and so does the loss when p_t is near 1.
 //
-// Bytes of a logit: read 2 and write 2. A row of GPT-2's, 100 kB, is held in the registers of its block: each
-// of 1,024 threads has kPacks packs of it, all loaded before the first is used. A longer row is read in parts
-// of so many, and read again for its gradient. torch's softmax, sum and gather move 6 and more. Operations of
-// a logit: two exponentials, of which a multiprocessor has 16 a clock, and about eight others.
-// Source: Milakov and Gimelshein 2018, Online normalizer calculation for softmax: maximum and sum in one
-// pass, a sum being rescaled when its maximum grows.
+// Bytes per logit: reads 2 and writes 2. A row of GPT-2's logits, 100 kB, is held in the registers of its
+// block: each of 1,024 threads holds kPacks packs of it, all loaded before the first is used. A longer row is
+// processed in parts of that size, and is read again for its gradient. torch's softmax, sum and gather move 6
+// bytes and more. Operations per logit: two exponentials, of which a multiprocessor computes 16 a clock, and
+// about eight others. Source: Milakov and Gimelshein 2018, Online normalizer calculation for softmax: maximum
+// and sum in one pass; a sum is rescaled when its maximum grows.
 #include "kernels/common.cuh"
 
 constexpr float kLog2E = 1.442695041f;
@@ -28,8 +29,9 @@ __device__ inline Softmax merged(Softmax a, Softmax b) {
                        b.sum * exp2_fast((b.largest - largest) * kLog2E)};
 }
 
-// A block of at most 1,024 threads to a row: logits [rows, stride], of which `classes` are no padding; stride
-// a multiple of kVector. Targets are below `classes`: every data source refuses others where it reads them.
+// One block of at most 1,024 threads per row. logits is [rows, stride]; the first `classes` of a row count,
+// the rest is padding. stride is a multiple of kVector. Targets are below `classes`: every data source
+// refuses others when it reads them.
 template <int kVector, int kPacks>
 __global__ void __launch_bounds__(1024)
     softmax_cross_entropy(Bf16* logits, const long long* targets, float* losses, int classes, int stride) {
@@ -57,8 +59,9 @@ __global__ void __launch_bounds__(1024)
     IN_REGISTERS for (int k = 1; k < kPacks; ++k) largest = larger(largest, held[k]);
     Softmax own = {largest[0], 0};
     for (int i = 1; i < kVector; ++i) own.largest = fmaxf(own.largest, largest[i]);
-    // Of a thread with none: any exponential of kNone relative to 0 is 0. Relative to kNone itself it would be
-    // that of a rounding error, 0 or infinite by its sign, because the product is exact and the offset is not.
+    // If this thread has no logits, its offset is 0: any exponential of kNone relative to 0 is 0. Relative to
+    // kNone itself it would be the exponential of a rounding error, 0 or infinite depending on its sign,
+    // because the product is exact and the offset is not.
     const float offset = own.largest > least ? own.largest * kLog2E : 0;
     IN_REGISTERS for (int k = 0; k < kPacks; ++k) {
       for (int i = 0; i < kVector; ++i) own.sum += exp2_fast(held[k][i] * kLog2E - offset);

@@ -1,4 +1,5 @@
-// Each layer as an autograd function: forward and backward launch the kernels, products stay torch's.
+// Each layer is an autograd function whose forward and backward launch the kernels. Matrix products remain
+// torch's.
 #include "kernels/fused.h"
 
 #include <fmt/format.h>
@@ -15,11 +16,12 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr int64_t kThreads = 256,
-                  kRowsAtOnce = kThreads / 32;  // of a block: a row, or a part of one, to a warp
+                  kRowsAtOnce = kThreads / 32;  // a warp takes a row, or a part of one
 
 int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Elements that a thread moves at once: 16 bytes where all rows are aligned to them.
+// The number of elements that a thread moves at once: 8 (16 bytes) if all rows are aligned to 16 bytes, else
+// 1.
 int64_t vector_for(int64_t columns, std::initializer_list<at::Tensor> tensors) {
   const bool aligned = std::all_of(tensors.begin(), tensors.end(), [](const at::Tensor& tensor) {
     return !tensor.defined() || reinterpret_cast<uintptr_t>(tensor.data_ptr()) % 16 == 0;
@@ -37,12 +39,13 @@ Kernels kept(AutogradContext* ctx) {
   return c10::static_intrusive_pointer_cast<KernelLauncher>(ctx->saved_data["kernels"].toCapsule());
 }
 
-// The gradient that a parameter has, where kernels add to it; else undefined.
+// The gradient that the parameter already has, if kernels are to add to it; otherwise undefined.
 at::Tensor place_of_gradient(const Kernels& kernels, const at::Tensor& parameter) {
   return kernels->adds_gradients ? parameter.grad() : at::Tensor();
 }
 
-// a b, for autograd; or nothing for it, having been added to the parameter's gradient.
+// Computes a b as the gradient of `parameter`. Returns it for autograd, or adds it to the parameter's
+// gradient and returns an undefined tensor.
 at::Tensor product_for(const Kernels& kernels, const at::Tensor& parameter, const at::Tensor& a,
                        const at::Tensor& b) {
   const at::Tensor place = place_of_gradient(kernels, parameter);
@@ -51,7 +54,8 @@ at::Tensor product_for(const Kernels& kernels, const at::Tensor& parameter, cons
   return {};
 }
 
-// Of partial sums [parts, C of each parameter] in float: their gradients for autograd, or nothing, as above.
+// Adds up partial sums [parts, C of each parameter] in float to the gradients of the parameters. Returns them
+// for autograd, or adds them to the existing gradients and returns undefined tensors, as above.
 std::vector<at::Tensor> totals_for(const Kernels& kernels, const std::vector<at::Tensor>& parameters,
                                    const at::Tensor& partial) {
   std::vector<at::Tensor> places, returned(parameters.size());
@@ -70,7 +74,7 @@ std::vector<at::Tensor> totals_for(const Kernels& kernels, const std::vector<at:
   return returned;
 }
 
-// A kernel over x [N, C] that adds up columns: as many parts as the GPU runs blocks at a time.
+// The grid of a kernel that sums the columns of x [N, C]: as many parts as the GPU can run blocks at a time.
 struct OverColumns {
   OverColumns(const Kernels& kernels, const at::Tensor& x, int64_t vector) {
     const int64_t across = quotient_up(x.size(1), 32 * vector);
@@ -79,12 +83,12 @@ struct OverColumns {
     blocks = {across, parts};
     partial = at::empty({parts, x.size(1)}, x.options().dtype(at::kFloat));
   }
-  static constexpr int64_t kBlocks = 6;  // of a multiprocessor
+  static constexpr int64_t kBlocks = 6;  // per multiprocessor
   std::array<int64_t, 2> blocks;
   at::Tensor partial;
 };
 
-// dz, and partial sums of it.
+// Returns dz, and its partial sums.
 std::pair<at::Tensor, at::Tensor> gelu_backward(const Kernels& kernels, const at::Tensor& dy,
                                                 const at::Tensor& z) {
   const at::Tensor dz = at::empty_like(z);
@@ -95,7 +99,7 @@ std::pair<at::Tensor, at::Tensor> gelu_backward(const Kernels& kernels, const at
   return {dz, over.partial};
 }
 
-// x: contiguous.
+// x must be contiguous.
 at::Tensor column_partials(const Kernels& kernels, const at::Tensor& x) {
   const int64_t vector = vector_for(x.size(1), {x});
   const OverColumns over(kernels, x, vector);
@@ -149,7 +153,7 @@ struct FusedLayerNorm : torch::autograd::Function<FusedLayerNorm> {
   }
 };
 
-// z = x weight + bias, and GELU of it where `gelu` is set.
+// z = x weight + bias, followed by GELU if `gelu` is set.
 struct FusedProjection : torch::autograd::Function<FusedProjection> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, bool gelu, const Kernels& kernels) {
@@ -219,10 +223,10 @@ at::Tensor softmax_cross_entropy(const Kernels& kernels, const at::Tensor& logit
   return losses;
 }
 
-// The elements that fill no pack at the end go by themselves.
+// Elements at the end that do not fill a pack are updated by a launch of their own.
 void fused_adamw(const Kernels& kernels, const AdamWMemory& memory, const AdamWRates& rates,
                  const at::Tensor& num_updates, const at::Tensor& divisor) {
-  constexpr int64_t kBlocks = 8;  // of a multiprocessor
+  constexpr int64_t kBlocks = 8;  // per multiprocessor
   const auto& [p, g, m, v, copy] = memory;
   const int64_t vector = vector_for(8, {p, g, m, v, copy}), whole = p.numel() / vector * vector;
   const auto update = [&](int64_t begin, int64_t numel, int64_t of_pack) {

@@ -1,5 +1,6 @@
-// The texts of this folder as kernels: compiled by NVRTC at first use, for the GPU and the shape at hand, and
-// launched on torch's current stream. NVRTC needs no GPU, so that a test compiles every text on any machine.
+// Compiles the CUDA source texts of this folder with NVRTC at first use, for the GPU and the shape at hand,
+// and launches them on torch's current stream. NVRTC needs no GPU, so a test compiles every text on any
+// machine.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,17 +12,19 @@
 
 namespace shardmark {
 
+// One launch of a kernel.
 struct KernelLaunch {
   std::string text;               // "layer_norm.cu"
   std::string kernel;             // a template's instance: "layer_norm_forward<768, 8>"
-  std::array<int64_t, 2> blocks;  // of the grid: x, y
-  int64_t threads;                // of a block
+  std::array<int64_t, 2> blocks;  // in the grid: x, y
+  int64_t threads;                // in a block
 };
 
-// Held by intrusive_ptr, as autograd functions keep it for their backward. Backward runs on another thread.
+// It is held by intrusive_ptr, because autograd functions keep it for their backward, which runs on another
+// thread.
 class KernelLauncher : public torch::CustomClassHolder {
  public:
-  // Arguments as the kernel takes them: data_ptr(), int64_t, int, float or double.
+  // Arguments must have exactly the types that the kernel takes: data_ptr(), int64_t, int, float or double.
   template <class... Arguments>
   void operator()(const KernelLaunch& launch, Arguments... arguments) {
     std::array<void*, sizeof...(Arguments)> places = {&arguments...};
@@ -29,8 +32,9 @@ class KernelLauncher : public torch::CustomClassHolder {
   }
   virtual int64_t multiprocessors() const = 0;  // of the GPU
 
-  // The kernels that make parameters' gradients add them to what the parameters have, with one rounding; else
-  // that is left to others. Not for backwards in two parts, whose first finds no place for them.
+  // If true, kernels that compute parameter gradients add them to the existing gradients, with one rounding;
+  // otherwise autograd accumulates them. Must be false for a backward in two parts (input gradients first,
+  // weight gradients later), because the first part finds no gradients to add to.
   bool adds_gradients = false;
 
  private:
@@ -38,22 +42,24 @@ class KernelLauncher : public torch::CustomClassHolder {
 };
 using Kernels = c10::intrusive_ptr<KernelLauncher>;
 
-// SystemError, at the first launch: NVRTC is missing, or the GPU is older than all that it knows.
+// SystemError is thrown at the first launch if NVRTC is missing, or if the GPU is older than all that NVRTC
+// knows.
 Kernels fused_kernels(at::Device gpu);
 
-// For what a GPU's kernels are compiled, capability 90 being 9.0: "sm_90", the GPU's own code, where the
-// compiler knows it. Else "compute_121", intermediate code (PTX) for the newest of the GPUs that the compiler
-// knows and that are older than this one: its driver compiles that for the GPU itself. known: their
-// capabilities.
+// The architecture to compile for. `capability` 90 means 9.0, `known` are the capabilities that the compiler
+// knows. If it knows the GPU, the result is the GPU's own code, "sm_90". Otherwise it is intermediate code
+// (PTX), "compute_121", for the newest GPU that the compiler knows and that is older than this one; the
+// driver then compiles it for the GPU.
 std::string kernel_architecture(int capability, const std::vector<int>& known);
 std::vector<int> known_capabilities();  // to the NVRTC that is loaded
 
 struct CompiledKernel {
-  std::string image;  // for the driver: the GPU's code, or PTX
-  std::string name;   // in the image
-  std::string log;    // what the compiler says: empty, or warnings, or what `option` asked for
+  std::string image;  // the GPU's code, or PTX for the driver
+  std::string name;   // of the kernel in the image
+  // The compiler's output: empty, or warnings, or what `option` asked for.
+  std::string log;
 };
-// architecture: "sm_90", or "compute_90" for PTX. SystemError: the text is wrong.
+// `architecture` is "sm_90", or "compute_90" for PTX. Throws SystemError if the text does not compile.
 CompiledKernel compile_kernel(const std::string& text, const std::string& kernel,
                               const std::string& architecture, const char* option = "");
 

@@ -1,4 +1,4 @@
-// Layer norm with the residual's addition in front of it, over rows of C = kColumns channels in bf16.
+// Layer norm, fused with the addition of the residual before it, over rows of C = kColumns channels in bf16.
 //
 //   forward   h = x + r (without r: h = x, which is not written)
 //             y = (h - m) s g + b,   m = mean(h),   s = 1 / sqrt(mean((h - m)^2) + epsilon)
@@ -6,22 +6,24 @@
 //             dh = d + s (a - mean(a) - n mean(a n)), where d is the gradient that h has from elsewhere
 //             dg = sum over rows of dy n,   db = sum over rows of dy
 //
-// Bytes of an element: forward reads x and r and writes h and y, 8 (without r: 4); backward reads dy, h and d
+// Bytes per element: forward reads x and r and writes h and y, 8 (without r: 4); backward reads dy, h and d
 // and writes dh, 8. torch's kernels move 10 in forward (x + r: 6; the norm: 4), and 16 in backward (dh: 6; dg
 // and db: 4; the addition of d: 6).
 //
-// A warp holds a row in registers, so that each element is read once. The sums over rows come in two stages:
-// in backward few blocks go over many rows each, a thread adds up its own columns in registers, the warps of
-// a block are added one after the other in shared memory, and a block writes one row of partial sums;
-// column_totals (column_sum.cu) adds those up. All orders are fixed: results are the same bits in every run.
-// Sources: Apex's and llm.c's layer norms (a warp to a row); Triton's tutorial 5 (partial sums of dg and db).
+// A warp holds a row in registers, so that each element is read once. The sums over rows are computed in two
+// stages. In backward few blocks process many rows each: a thread adds up its own columns in registers, the
+// warps of a block are added one after the other in shared memory, and a block writes one row of partial
+// sums. column_totals (column_sum.cu) adds those up. All orders are fixed, so results are the same bits in
+// every run. Sources: Apex's and llm.c's layer norms (a warp per row); Triton's tutorial 5 (partial sums of
+// dg and db).
 #include "kernels/common.cuh"
 
-// Of a row, the elements that one thread of its warp has.
+// The number of elements of a row that one thread of its warp holds.
 template <int kColumns, int kVector>
 constexpr int kOfThread = (kColumns / kVector + 31) / 32 * kVector;
 
-// body(column, slot): of each pack that this thread has, its first column and its place in registers.
+// Calls body(column, slot) for each pack of this thread, with its first column and its index in the thread's
+// registers.
 template <int kColumns, int kVector, class Body>
 __device__ inline void for_packs(Body body) {
   const int lane = threadIdx.x % 32;
@@ -35,7 +37,7 @@ __global__ void __launch_bounds__(256)
     layer_norm_forward(const Bf16* x, const Bf16* residual, const Bf16* weight, const Bf16* bias, Bf16* h,
                        Bf16* y, float* mean, float* rstd, long long rows, float epsilon) {
   const long long row = static_cast<long long>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-  if (row >= rows) return;  // all of a warp
+  if (row >= rows) return;  // the same for all threads of a warp
   const long long begin = row * kColumns;
   float value[kOfThread<kColumns, kVector>] = {};
   float sum = 0, squares = 0;
@@ -66,13 +68,13 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-// partial [blocks, 2, C]: a block's parts of dg and db. residual: d; may be nullptr.
+// partial is [blocks, 2, C]: a block's parts of dg and db. residual is d and may be nullptr.
 template <int kColumns, int kVector>
 __global__ void __launch_bounds__(256, (kOfThread<kColumns, kVector>) <= 24 ? 2 : 1)
     layer_norm_backward(const Bf16* dy, const Bf16* h, const Bf16* residual, const Bf16* weight,
                         const float* mean, const float* rstd, Bf16* dh, float* partial, long long rows) {
   constexpr int kOwn = kOfThread<kColumns, kVector>;
-  constexpr bool kHoldsThree = kOwn <= 24;  // registers for dy, h and d of a row at once
+  constexpr bool kHoldsThree = kOwn <= 24;  // enough registers for dy, h and d of a row
   const int warps = blockDim.x / 32, warp = threadIdx.x / 32;
   float dweight[kOwn] = {}, dbias[kOwn] = {};
   for (long long row = static_cast<long long>(blockIdx.x) * warps + warp; row < rows;
@@ -84,7 +86,7 @@ __global__ void __launch_bounds__(256, (kOfThread<kColumns, kVector>) <= 24 ? 2 
       if (residual != nullptr) elsewhere[slot / kVector] = load<kVector>(residual + begin + column);
     };
     if constexpr (kHoldsThree) for_packs<kColumns, kVector>(load_residual);
-    float sum = 0, projection = 0;  // of a, and of a n
+    float sum = 0, projection = 0;  // sums of a, and of a n
     for_packs<kColumns, kVector>([&](int column, int slot) {
       const Pack<kVector> g = load<kVector>(weight + column);
       const Pack<kVector> d = dys[slot / kVector] = load<kVector>(dy + begin + column);

@@ -1,6 +1,7 @@
-// NVRTC by its own library, which torch's wheel brings: of at::globalContext().getNVRTC(), the table by which
-// torch calls it, the wheel has no header. Its functions are declared here, because its own header is in
-// another package than CUDA's runtime. Images go to the device by that runtime, which is linked.
+// Uses NVRTC through its own library, which torch's wheel brings. The alternative, torch's table of NVRTC
+// functions (at::globalContext().getNVRTC()), has no header in the wheel. The functions are declared here,
+// because NVRTC's header is in another package than CUDA's runtime. The compiled images are loaded with that
+// runtime, which is linked.
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -35,9 +36,9 @@ class NvrtcLibrary {
  private:
   NvrtcLibrary() { open_builtins(); }
 
-  // libcaffe2_nvrtc.so is torch's own link to NVRTC. Its run path names the folder of NVRTC where the
-  // program's does not: a Torch of the site may keep CUDA's libraries in a folder that nothing is linked
-  // with.
+  // libcaffe2_nvrtc.so is torch's own link to NVRTC. Its run path names the folder of NVRTC when the
+  // program's run path does not: a Torch installed by the site may keep CUDA's libraries in a folder that
+  // nothing else links to.
   static void* open(const std::string& file) {
     if (void* const opened = dlopen(file.c_str(), RTLD_NOW)) return opened;
     const std::string why = dlerror();
@@ -96,7 +97,7 @@ class NvrtcLibrary {
 };
 #undef SHARDMARK_NVRTC
 
-#if CUDART_VERSION >= 12080  // the runtime loads no images before
+#if CUDART_VERSION >= 12080  // the runtime cannot load images before
 void check_cuda(cudaError_t result, const std::string& kernel) {
   if (result != cudaSuccess) throw SystemError(kernel + ": " + cudaGetErrorString(result));
 }
@@ -123,7 +124,7 @@ class GpuKernels final : public KernelLauncher {
         10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
     const CompiledKernel kernel =
         compile_kernel(launch.text, launch.kernel, kernel_architecture(version, known_capabilities()));
-    cudaLibrary_t library = nullptr;  // stays to the end of the program
+    cudaLibrary_t library = nullptr;  // lives until the program ends
     check_cuda(cudaLibraryLoadData(&library, kernel.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
                launch.kernel);
     check_cuda(cudaLibraryGetKernel(&found->second, library, kernel.name.c_str()), launch.kernel);
@@ -160,8 +161,8 @@ std::string kernel_architecture(int capability, const std::vector<int>& known) {
   int newest = 0;
   for (const int one : known)
     if (one <= capability) newest = std::max(newest, one);
-  const bool is_known =
-      newest == capability || newest == 0;  // of an older GPU the compiler says what it lacks
+  // For a GPU that is older than all known ones the compiler's error says what is missing.
+  const bool is_known = newest == capability || newest == 0;
   return is_known ? "sm_" + std::to_string(capability) : "compute_" + std::to_string(newest);
 }
 

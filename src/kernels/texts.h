@@ -1,4 +1,4 @@
-// The CUDA texts of this folder, embedded when the program is built.
+// The CUDA source texts of this folder, which the build embeds in the program.
 #pragma once
 
 #include <map>
@@ -6,6 +6,6 @@
 
 namespace shardmark {
 
-const std::map<std::string, std::string>& kernel_texts();  // by file: "layer_norm.cu"
+const std::map<std::string, std::string>& kernel_texts();  // keyed by file name: "layer_norm.cu"
 
 }  // namespace shardmark

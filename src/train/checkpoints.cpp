@@ -1,4 +1,4 @@
-// Finding, checking, writing and removing checkpoints.
+// Finds, checks, writes and removes checkpoints.
 #include "train/checkpoints.h"
 
 #include <fcntl.h>
@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRun = "run";                                   // key of the metadata
-constexpr const char *kContent = "content", *kSettings = "settings";  // keys of the run
+constexpr const char* kRun = "run";                                   // key in the metadata
+constexpr const char *kContent = "content", *kSettings = "settings";  // keys in the run
 constexpr const char* kFirst = "step-";
 constexpr const char* kLast = ".safetensors";
 constexpr const char* kTemporary = ".tmp";
@@ -80,7 +80,7 @@ File Checkpoints::claim() const {
   if (lock_file(directory, directory_) == Lock::held_by_another)
     throw UsageError("another run writes its checkpoints to " + directory_ +
                      "; wait for its end, or choose another directory");
-  for (const auto& entry : fs::directory_iterator(directory_, error)) {  // of a run that was killed in them
+  for (const auto& entry : fs::directory_iterator(directory_, error)) {  // left by a run that was killed
     const std::string name = entry.path().filename().string();
     if (name.starts_with(kFirst) && name.ends_with(kTemporary)) fs::remove(entry.path(), error);
   }
@@ -126,9 +126,9 @@ std::string Checkpoints::write(int64_t step, const RunIdentity& identity, const 
 
 void Checkpoints::remove_old(int64_t step) const {
   auto files = found();
-  std::erase_if(files,
-                [&](const Found& file) { return file.step > step; });  // damaged: newest() passed over them
-  std::error_code ignored;                                             // an old file more does no harm
+  // Files of later steps were damaged, because newest() skipped them.
+  std::erase_if(files, [&](const Found& file) { return file.step > step; });
+  std::error_code ignored;  // a file too many does no harm
   for (size_t i = kKept; i < files.size(); ++i) fs::remove(files[i].path, ignored);
 }
 
@@ -137,7 +137,7 @@ Checkpoints::Growth Checkpoints::growth(int64_t num_writes) const {
   const auto more = [&](int64_t most) {
     return std::max<int64_t>(0, std::min(before + num_writes, most) - before);
   };
-  return {more(kept + 1), more(kept)};  // an old one goes when the new one is there
+  return {more(kept + 1), more(kept)};  // the new one is written before an old one goes
 }
 
 int64_t step_of(const SafetensorsFile& checkpoint) { return run_of(checkpoint).at("step"); }

@@ -1,5 +1,6 @@
-// The checkpoints of a run: a directory of files step-000000100.safetensors, of which the last two are kept.
-// Each holds the whole training state, so that it can go on under another strategy and on other ranks.
+// The checkpoints of a run: a directory of files named step-000000100.safetensors, of which the last two are
+// kept. Each holds the whole unsharded training state, so a run can continue with another strategy and
+// another number of ranks.
 #pragma once
 
 #include <optional>
@@ -8,8 +9,8 @@
 
 namespace shardmark {
 
-// What must agree for a run to go on with the same losses; stored in the file's metadata as JSON. Files of
-// earlier versions hold neither content nor settings: then they are not compared.
+// What must be equal for a run to continue with the same losses. It is stored in the file's metadata as JSON.
+// Files of earlier versions have neither content nor settings; these are not compared then.
 struct RunIdentity {
   std::string model, data, optimizer;
   int64_t optimizer_state = 0;  // tensors per parameter
@@ -17,7 +18,8 @@ struct RunIdentity {
   int64_t global_batch = 0;
   int64_t num_samples = 0;   // to train on
   std::string content = {};  // DataSource::content(), on rank 0
-  // What may change, and then is said: rates, clipping, precision; by the name that a message calls it.
+  // Settings that may change, with a warning: learning rates, clipping, precision. The keys are the names
+  // that the warning uses.
   nlohmann::ordered_json settings = nlohmann::ordered_json::object();
 };
 
@@ -25,21 +27,22 @@ class Checkpoints {
  public:
   explicit Checkpoints(std::string directory) : directory_(std::move(directory)) {}
 
-  static bool is_name(const std::string& name);  // of a file in such a directory: that of a checkpoint
+  static bool is_name(const std::string& name);  // whether this is a checkpoint's file name
 
-  // Makes the directory, and keeps other runs out of it as long as the file is open; what a killed run left
-  // half written goes. UsageError: it cannot be made, or another run is in it.
+  // Creates the directory and locks it against other runs for as long as the file is open. Removes what a
+  // killed run left half written. Throws UsageError if the directory cannot be created, or if another run
+  // uses it.
   File claim() const;
-  // Of a new run. UsageError: there are checkpoints already.
+  // For a new run: throws UsageError if there are checkpoints already.
   void start() const;
-  // The newest checkpoint that is whole, all of its bytes checked; damaged ones are named and passed over.
-  // UsageError: there are some, but none is whole.
+  // Returns the newest undamaged checkpoint; all of its bytes have been checked. Damaged ones are skipped
+  // with a warning. Throws UsageError if there are checkpoints but all are damaged.
   std::optional<SafetensorsFile> newest() const;
 
-  // Collective. Returns what kept it from being written, on rank 0; the earlier ones then stay.
+  // Collective. If writing fails, rank 0 returns the reason, and earlier checkpoints stay.
   std::string write(int64_t step, const RunIdentity& identity, const TrainingSetup& setup, bool writes) const;
 
-  // How many more files there will be, if this many are written: at the worst moment, and at the end.
+  // How many more files there will be after num_writes writes: at the worst moment, and at the end.
   struct Growth {
     int64_t most, last;
   };
@@ -50,15 +53,16 @@ class Checkpoints {
     int64_t step;
     std::string path;
   };
-  std::vector<Found> found() const;     // newest first
-  void remove_old(int64_t step) const;  // older than the last ones up to this step
+  std::vector<Found> found() const;  // newest first
+  // Keeps the last checkpoints up to `step` and removes the others.
+  void remove_old(int64_t step) const;
 
   std::string directory_;
 };
 
-int64_t step_of(const SafetensorsFile& checkpoint);          // UsageError: no checkpoint of a run
-int64_t global_batch_of(const SafetensorsFile& checkpoint);  // the same
-// UsageError names what differs; a warning, each setting that does.
+int64_t step_of(const SafetensorsFile& checkpoint);          // UsageError: not a run's checkpoint
+int64_t global_batch_of(const SafetensorsFile& checkpoint);  // likewise
+// Throws UsageError that names the first difference; warns about each setting that differs.
 void check_identity(const SafetensorsFile& checkpoint, const RunIdentity& identity);
 
 }  // namespace shardmark

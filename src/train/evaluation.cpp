@@ -1,4 +1,4 @@
-// Forward alone, batch by batch.
+// Runs forward passes batch by batch and adds up loss and accuracy.
 #include "train/evaluation.h"
 
 #include <c10/core/GradMode.h>
@@ -8,11 +8,11 @@
 namespace shardmark {
 namespace {
 
-// What this rank has seen.
+// The sums of what this rank has seen.
 struct Sums {
   double loss = 0, hits = 0, targets = 0;
 
-  void add(const at::Tensor& scores) {  // of models/layers.h, target_scores()
+  void add(const at::Tensor& scores) {  // from target_scores() in models/layers.h
     const at::Tensor sums = scores.sum(0).cpu();
     loss += sums[0].item<double>();
     hits += sums[1].item<double>();
@@ -22,8 +22,8 @@ struct Sums {
 
 }  // namespace
 
-// A rank that fails takes part in what is left without computing, as in training: executor/executor.h, Note
-// [Draining].
+// As in training, a rank that fails takes part in the remaining collectives without computing:
+// executor/executor.h, Note [Draining].
 Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const HostGroup& group,
                     const DataSource& source, int64_t batch_size, int64_t most_batches) {
   broadcast_buffers(model, executor.copies_comm());
@@ -33,8 +33,8 @@ Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const 
   Sums sums;
   const specs::Mesh& mesh = executor.mesh();
   const int64_t end = source.size() + source.num_held_out(), together = mesh.data * batch_size;
-  // Every rank goes through equally many batches of one size, as calls inside blocks and messages need;
-  // samples that fill one up do not count.
+  // Every rank evaluates equally many batches of equal size, because blocks and pipeline messages contain
+  // collectives. Samples that only fill up the last batch do not count.
   for (int64_t round = 0; round < most_batches && source.size() + round * together < end; ++round) {
     const int64_t first = source.size() + round * together + mesh.data_index_of(comm.rank()) * batch_size;
     const int64_t count = std::clamp<int64_t>(end - first, 0, batch_size);
@@ -43,7 +43,7 @@ Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const 
     Batch batch;
     executor.attempt([&] { batch = source.fetch(samples); });
     batch.wants_scores = true;
-    const at::Tensor scores = executor.evaluate(batch);  // of a pipeline the last stage has them
+    const at::Tensor scores = executor.evaluate(batch);  // in a pipeline only the last stage has scores
     if (count > 0 && scores.defined())
       executor.attempt([&] { sums.add(scores.narrow(0, 0, scores.size(0) / batch_size * count)); });
   }

@@ -1,4 +1,4 @@
-// Loss and accuracy on the samples that a data source holds out, under any strategy.
+// Loss and accuracy on the samples that a data source holds out, with any strategy.
 #pragma once
 
 #include "data/source.h"
@@ -8,12 +8,13 @@ namespace shardmark {
 
 struct Evaluation {
   double loss = 0;      // mean over targets
-  double accuracy = 0;  // share of targets with the largest logit
+  double accuracy = 0;  // share of targets that have the largest logit
 };
 
-// The held-out samples are divided among the ranks, at most this many batches each; the result is that of one
-// rank, as long as all are seen. Collective, between steps; where a rank has failed
-// (Executor::failure) it means nothing. Buffers become rank 0's.
+// Evaluates the held-out samples, divided among the ranks, with at most `most_batches` batches per rank. The
+// result is the same for any number of ranks, as long as all samples are evaluated. It is collective and must
+// be called between steps. If a rank has failed (Executor::failure), the result is meaningless. All ranks get
+// rank 0's buffers.
 Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const HostGroup& group,
                     const DataSource& source, int64_t batch_size, int64_t most_batches);
 

@@ -1,4 +1,4 @@
-// Curves to series, and to lines.
+// Converts curves to series of a study and back, and prints progress lines.
 #include "train/lines.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Paths and disk space.
+// Checks paths and disk space.
 #include "train/outputs.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the file that is written beside it first, too.
+// Checks the name of the temporary file, too, which is written first.
 void require_short_name(const std::string& file, const std::string& flag) {
   if (fs::path(path_beside(file)).filename().string().size() > NAME_MAX)
     throw UsageError(fmt::format("{}: {}", flag, std::strerror(ENAMETOOLONG)));
@@ -28,7 +28,7 @@ void require_short_name(const std::string& file, const std::string& flag) {
 void require_room(const std::string& directory, int64_t bytes, const std::string& flag,
                   const std::string& what) {
   struct statvfs disk;
-  if (::statvfs(directory.c_str(), &disk) != 0 || disk.f_blocks == 0) return;  // it does not tell
+  if (::statvfs(directory.c_str(), &disk) != 0 || disk.f_blocks == 0) return;  // the system does not tell
   const double room = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
   if (static_cast<double>(bytes) > room)
     throw UsageError(
@@ -41,7 +41,7 @@ bool same_disk(const std::string& a, const std::string& b) {
   return ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev;
 }
 
-// One after the last step, whatever the interval.
+// One checkpoint is written after the last step, whatever the interval.
 int64_t num_checkpoints(const TrainingOptions& options, int64_t first_step) {
   const int64_t every = options.run.checkpoint_every, last = options.num_steps;
   if (first_step >= last) return 0;
@@ -52,7 +52,7 @@ int64_t num_checkpoints(const TrainingOptions& options, int64_t first_step) {
 
 void check_outputs(const TrainingOptions& options, int64_t first_step) {
   const std::string& checkpoints = options.run.checkpoint;
-  int64_t kept_bytes = 0;  // more than now, when the weights are written
+  int64_t kept_bytes = 0;  // growth of the checkpoints until the weights are written
   if (!checkpoints.empty()) {
     require_writable_directory(checkpoints, "--checkpoint");
     const auto growth = Checkpoints(checkpoints).growth(num_checkpoints(options, first_step));
@@ -66,7 +66,7 @@ void check_outputs(const TrainingOptions& options, int64_t first_step) {
   require_short_name(options.run.save_weights, "--save-weights");
   const std::string weights = follow_links(options.run.save_weights), directory = directory_of(weights);
   require_writable_directory(directory, "--save-weights");
-  remove_abandoned(weights);  // it takes room
+  remove_abandoned(weights);  // it takes up space
   const bool shared = !checkpoints.empty() && same_disk(checkpoints, directory);
   require_room(directory, state_bytes(options.point, State::weights) + (shared ? kept_bytes : 0),
                "--save-weights", shared ? "checkpoints and weights" : "the weights");

@@ -24,7 +24,7 @@
 namespace shardmark {
 namespace {
 
-// Elements that ranks move at once to read or write a state.
+// The largest number of elements that ranks move at once when they read or write a state.
 int64_t largest_moved(const TrainingSetup& setup) {
   int64_t largest = 0;
   for (const auto& group : setup.whole.groups) largest = std::max(largest, group.numel());
@@ -65,6 +65,8 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
       first_step_(start.step),
       num_done_(start.step),
       traces_(options.run.trace, start.step, options.num_steps, group, setup_, comm_.device(), lines_) {
+  // Allocates once what reading or writing a state will need for a moment. If memory is short, the run fails
+  // here, where a rank may throw alone.
   if (start.loads || !options.run.checkpoint.empty() || !options.run.save_weights.empty())
     at::empty({largest_moved(setup_)},
               at::TensorOptions(comm_.device())
@@ -79,7 +81,7 @@ Run::Run(const TrainingOptions& options, const Start& start, const HostGroup& gr
 void Run::load(const Start& start) {
   const auto place = [this] { return heartbeat_.place(); };
   if (!start.loads) return in_step(group_.size(), place, [this] { setup_.state->publish(); });
-  const meter::Strict lenient(false);  // the ranks move groups together
+  const meter::Strict lenient(false);  // groups move in collectives, so nothing may throw
   const double begin_s = now_s();
   load_state(setup_, comm_, start.what, start.file ? &*start.file : nullptr);
   if (start.what == State::all) curves_.checkpoint_read_s.push_back(start.checked_s + now_s() - begin_s);
@@ -144,7 +146,7 @@ Verdict Run::settle() {
   heartbeat_.stage("waiting for the device");
   setup_.executor->recorder().end();
   const auto steps = setup_.executor->recorder().take();
-  comm_.set_timeline(nullptr);  // what follows is no part of a step
+  comm_.set_timeline(nullptr);  // what follows does not belong to a step
   Verdict computed = agree(group_, attempt([this] {
                              if (setup_.executor->failure())
                                std::rethrow_exception(setup_.executor->failure());
@@ -171,7 +173,8 @@ Verdict Run::settle() {
   return verdict;
 }
 
-// The first step that went wrong and the lowest rank on which it did: the next step is wrong on all of them.
+// Finds the first step with a loss that is not finite, and the lowest rank on which it occurred. After that
+// step the losses of all ranks are wrong.
 Verdict Run::check_losses(const std::vector<double>& losses, int64_t count) const {
   const int64_t before = num_done_ - count;
   int64_t first = num_done_;
@@ -184,13 +187,13 @@ Verdict Run::check_losses(const std::vector<double>& losses, int64_t count) cons
     return {Outcome::failed,
             fmt::format("the loss is not finite: step {}, first on rank {}", step + 1, worst % size)};
   const at::Tensor& norm = pending_.norms.back();
-  const bool recovers = setup_.guard->loss_scale().defined();  // fp16 leaves such a step out
+  const bool recovers = setup_.guard->loss_scale().defined();  // fp16 skips such a step
   if (norm.defined() && !recovers && !std::isfinite(norm.item<double>()))
     return {Outcome::failed, fmt::format("the gradient norm is not finite: step {}", num_done_)};
   return {};
 }
 
-// A loss and a gradient say nothing of the update that follows them.
+// Checks the parameters themselves, because a step's loss and gradient do not show what its own update did.
 Verdict Run::check_state() {
   return agreed(group_, heartbeat_, "looking for a NaN", [&] {
     if (!setup_.state->is_finite())

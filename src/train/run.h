@@ -1,5 +1,5 @@
-// A training run: steps at a scheduled learning rate, progress lines, evaluations, checkpoints,
-// and a clean end.
+// A training run: steps at a scheduled learning rate, progress lines, evaluations, checkpoints, and a clean
+// end.
 #pragma once
 
 #include "comm/communicator.h"
@@ -23,43 +23,46 @@ struct TrainingOptions {
   RunIdentity identity = {};
 };
 
-// Where a run begins: the file is read by rank 0 alone.
+// Where a run begins. Only rank 0 reads the file.
 struct Start {
-  File directory = File();  // of checkpoints, kept from other runs; on rank 0
+  // The directory of checkpoints, locked against other runs; on rank 0 only.
+  File directory = File();
   std::optional<SafetensorsFile> file;
   State what = State::weights;
   bool loads = false;  // on every rank: whether rank 0 has a file
   int64_t step = 0;
-  double checked_s = 0;  // what finding and checking the file took
+  double checked_s = 0;  // time it took to find and check the file
 };
 
 class Run {
  public:
-  // Takes the memory of the run, setup's first of all, and asks for what reading and writing a state takes
-  // for a moment: a rank may throw alone. Everything must outlive it.
-  // study: of the rank that writes one.
+  // Allocates the memory of the run, that of `setup` first, and tries out what reading and writing a state
+  // needs for a moment; here a rank may throw alone. All arguments must outlive the run. `study` is given on
+  // the rank that writes one.
   Run(const TrainingOptions& options, const Start& start, const HostGroup& group, TrainingSetup& setup,
       const Resources& resources, const DataSource& source, Heartbeat& heartbeat, RunStudy* study = nullptr);
 
-  // Once, before train(): takes over what the start holds, if anything. Collective, then rank 0 may throw
-  // alone.
+  // Call once before train(). Takes over the state that `start` holds, if any. Collective; after that rank 0
+  // may throw alone.
   void load(const Start& start);
 
-  // Trains to the end, or until a signal or a failure ends it, on all ranks after the same step. The record
-  // is whole on rank 0; its outcome is the same on all.
+  // Trains to the end, or until a signal or a failure ends the run, on all ranks after the same step. The
+  // record is complete on rank 0; its outcome is the same on all ranks.
   Record train();
 
-  // The checkpoints and weights that could not be written, and why; empty: none. On rank 0.
+  // On rank 0: the checkpoints and weights that could not be written, and why; empty if there are none.
   std::string unwritten() const;
 
  private:
-  // What happened since the last settlement, on this rank; a GPU is not waited for before.
+  // What has happened on this rank since the last settle(). Until then a GPU is not waited for.
   struct Pending {
-    std::vector<at::Tensor> losses, norms;  // a norm that nobody asked for is undefined
+    // A norm that was not asked for is undefined.
+    std::vector<at::Tensor> losses, norms;
     std::vector<double> rates;
   };
   void step(bool wants_norm);
-  Verdict settle();  // collects the pending steps; not ok: what ends the run
+  // Collects the pending steps. A verdict that is not ok ends the run.
+  Verdict settle();
   Verdict check_losses(const std::vector<double>& losses, int64_t count) const;
   void keep(const std::vector<double>& all, int64_t count);
   Verdict evaluate();
@@ -79,7 +82,8 @@ class Run {
   Loader loader_;
   Lines lines_;
   int64_t first_step_, num_done_;  // steps
-  int64_t checkpoint_at_ = -1;     // steps done at the last attempt; the same on all ranks
+  // The number of steps done at the last attempt to write a checkpoint; the same on all ranks.
+  int64_t checkpoint_at_ = -1;
   struct Unwritten {
     int64_t num_tried = 0, num_checkpoints = 0, last_step = 0;  // of checkpoints
     std::string checkpoint_trouble, weights_trouble;            // the latest

@@ -1,4 +1,4 @@
-// Opens the study, finds what to go on with, and decides when curves are written.
+// Opens the study, finds the record to continue, and decides when curves are written.
 #include "train/run_study.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace shardmark {
 namespace {
 
-// What a kill may cost: a second, or a part of the run so far, which bounds the lines of its journal.
+// What a kill may cost: a second, or this fraction of the run so far. The fraction bounds the number of lines
+// in the journal.
 constexpr double kLeastSeconds = 1, kInterval = 0.01;
 
 void require_runs(const std::string& path, const StudyData& study) {
@@ -46,11 +47,11 @@ RunStudy::RunStudy(const std::string& path, const Environment& environment, cons
 
 RunStudy::~RunStudy() { watchdog_.on_finding({}); }
 
-// Sets the record's id, and what it holds already.
+// Sets the record's id, and takes over the curves that the study already holds.
 void RunStudy::take_over(int64_t first_step) {
   StudyData study = read_study(path_);
   require_runs(path_, study);
-  if (study.under_way) {  // its job was killed before it could write a record
+  if (study.under_way) {  // the job was killed before it wrote a record
     Study::record_crash(path_, Outcome::failed, "its job ended without a word");
     study = read_study(path_);
   }
@@ -78,7 +79,7 @@ void RunStudy::secure(const Curves& curves) { extend(curves, /*durable=*/true); 
 
 void RunStudy::extend(const Curves& curves, bool durable) {
   const auto columns = curves.series(written_);
-  if (columns.empty() || !writer_->extend(columns, durable)) return;  // next time then
+  if (columns.empty() || !writer_->extend(columns, durable)) return;  // then they are written next time
   written_ = curves.sizes();
 }
 

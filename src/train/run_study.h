@@ -1,6 +1,6 @@
-// A training run in its study. Its curves are written there as they come: where its ranks are killed, or its
-// disk fills, the study lacks the last second, or the last hundredth of the run, and a later launch goes on
-// with it.
+// A training run in its study. The curves are written while the run goes on: if its ranks are killed, or its
+// disk is full, the study lacks only the last second or the last hundredth of the run, and a later launch can
+// continue it.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,10 @@ namespace shardmark {
 
 class RunStudy {
  public:
-  // On the rank that writes. resumes: goes on with the study that is there, and with its record of the same
-  // point if that reaches first_step; what it holds of later steps is done again. Otherwise the steps get a
-  // record of their own. A finding of the watchdog, which must outlive it, is recorded. UsageError.
+  // Used on the rank that writes. With `resumes` it continues the existing study, and in it the record of the
+  // same configuration if that record reaches first_step; what the record holds of later steps is
+  // overwritten. Otherwise the steps get a record of their own. A finding of the watchdog is recorded; the
+  // watchdog must outlive this object. Throws UsageError.
   RunStudy(const std::string& path, const Environment& environment, const Point& point, int64_t first_step,
            bool resumes, Watchdog& watchdog);
   ~RunStudy();
@@ -27,11 +28,13 @@ class RunStudy {
   const Record& record() const { return record_; }  // as it begins, without samples
   const Curves& before() const { return before_; }  // up to first_step
 
-  // Writes what the curves have gained, where the last time is long ago.
+  // Writes what was added to the curves, if the last write was long enough ago.
   void follow(const Curves& curves);
-  // At once, and durably: a checkpoint is about to be written from which the run may go on.
+  // Writes it at once and durably, because a checkpoint is about to be written from which the run may
+  // continue.
   void secure(const Curves& curves);
-  void end(const Record& record);  // whole; publishes the study
+  // Writes the complete record and publishes the study.
+  void end(const Record& record);
 
  private:
   void take_over(int64_t first_step);

@@ -24,8 +24,8 @@ using Object = nlohmann::ordered_json::object_t;
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr int64_t kSizeBytes = 8;
-constexpr int64_t kLargestHeader = 100'000'000;  // as the format's own library
-constexpr int kDeepest = 3;                      // a number of a tensor's shape
+constexpr int64_t kLargestHeader = 100'000'000;  // the limit of the format's own library
+constexpr int kDeepest = 3;                      // depth of a number in a tensor's shape
 constexpr const char* kIndex = ".json";
 constexpr const char* kMetadata = "__metadata__";
 constexpr const char* kChecksum = "checksum";
@@ -80,7 +80,7 @@ void SafetensorsWriter::finish(const TextMap& metadata) {
   for (size_t byte = 0; byte < start.size(); ++byte)
     start[byte] = static_cast<char>(static_cast<uint64_t>(header_room_) >> (8 * byte));
   write_at(file_.file(), file_.path(), 0, start + header);
-  require_regular(path_);  // what has come there since the start
+  require_regular(path_);  // what has appeared there since the start
   if (!beside_.take_place()) fail_to_write(path_);
 }
 
@@ -103,7 +103,7 @@ void SafetensorsFile::fail(const std::string& what) const {
   throw UsageError("'" + path_ + "' " + what + "; give a whole safetensors file");
 }
 
-// What nests deeper than a header would end the copies of it in a stack overflow.
+// Limits the nesting. A deeply nested text would overflow the stack when its JSON tree is copied.
 nlohmann::ordered_json SafetensorsFile::parsed(const std::string& text) const {
   return nlohmann::ordered_json::parse(text, [&](int depth, Event, const auto&) {
     if (depth > kDeepest) fail("has a damaged header: it nests too deep");
@@ -177,13 +177,13 @@ SafetensorsFile::Entry SafetensorsFile::entry_of(const std::string& name, const 
 
 bool SafetensorsFile::has_checksum() const { return metadata_.contains(kChecksum); }
 
-// The format allows no holes: the tensors fill the file to its end.
+// The format allows no gaps: the tensors fill the file to its end.
 void SafetensorsFile::check_places(int64_t data_begin) const {
   std::vector<std::pair<int64_t, int64_t>> places;
   for (const auto& [name, entry] : entries_) {
     places.emplace_back(entry.begin, entry.num_bytes);
     const auto type = dtypes().find(entry.dtype);
-    if (type == dtypes().end()) continue;  // of no use to any model here
+    if (type == dtypes().end()) continue;  // no model here can use it
     auto bytes = static_cast<int64_t>(at::elementSize(type->second));
     for (const int64_t extent : entry.shape)
       if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))

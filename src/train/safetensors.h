@@ -1,4 +1,4 @@
-// safetensors files: written tensor by tensor, read by name. The one format of checkpoints and of weights.
+// safetensors files, written tensor by tensor and read by name. Checkpoints and weights use this one format.
 // Source: https://huggingface.co/docs/safetensors, "Format": 8 bytes of header size, a JSON header, the data.
 #pragma once
 
@@ -15,20 +15,21 @@ namespace shardmark {
 
 using TextMap = std::map<std::string, std::string>;
 
-// The file appears under its name, whole and durable, when finish() returns; before that it has another name
-// beside it (schema/beside.h). It takes the place of a regular file alone. UsageErrors say what the disk did
-// not take.
+// Writes a file. It appears under its name, complete and durable, when finish() returns; until then it has a
+// temporary name beside it (schema/beside.h). It replaces only a regular file. Throws UsageError with what
+// the disk did not accept.
 class SafetensorsWriter {
  public:
-  // header_room: bytes kept in front for the header, padded with blanks; see header_bytes().
+  // header_room is the number of bytes reserved for the header, which is padded with blanks; header_bytes()
+  // tells how many are needed.
   SafetensorsWriter(const std::string& path, int64_t header_room);
   SafetensorsWriter(SafetensorsWriter&&) = delete;
 
-  // More than what the entry of a tensor of such a name takes in the header.
+  // An upper bound of the bytes that the header entry of a tensor with this name takes.
   static int64_t header_bytes(const std::string& name) { return static_cast<int64_t>(name.size()) + 256; }
 
-  void add(const std::string& name, const at::Tensor& value);  // of a floating type, on the CPU
-  void finish(const TextMap& metadata);                        // adds "checksum", of data and header
+  void add(const std::string& name, const at::Tensor& value);  // floating-point, on the CPU
+  void finish(const TextMap& metadata);                        // adds "checksum", over data and header
 
  private:
   std::string path_;
@@ -39,26 +40,30 @@ class SafetensorsWriter {
   uint64_t hash_;
 };
 
-// Or several of them, by the index that Hugging Face writes beside the parts of a large model:
+// Reads a file, or the several files of a large model through the index that Hugging Face writes beside them:
 // model.safetensors.index.json, {"weight_map": {"lm_head.weight": "model-00002-of-00002.safetensors"}}.
 class SafetensorsFile {
  public:
   struct Entry {
-    std::string dtype;  // the format's word: F32, BF16 ...
+    std::string dtype;  // in the format's words: F32, BF16 ...
     std::vector<int64_t> shape;
-    int64_t begin;  // in the file
+    int64_t begin;  // offset in the file
     int64_t num_bytes;
   };
 
-  // path: of such a file, or of an index (.json). UsageError: missing, truncated, or not such a file.
+  // `path` names such a file or an index (.json). Throws UsageError if it is missing, truncated, or in
+  // another format.
   explicit SafetensorsFile(const std::string& path);
   const std::string& path() const { return path_; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const TextMap& metadata() const { return metadata_; }
-  at::ScalarType type_of(const std::string& name) const;  // UsageError: no such tensor, not floating
-  at::Tensor read(const std::string& name) const;         // on the CPU. UsageError: the same
+  // Throws UsageError if there is no such tensor, or if it is not floating-point.
+  at::ScalarType type_of(const std::string& name) const;
+  // Reads a tensor to the CPU. Throws the same errors.
+  at::Tensor read(const std::string& name) const;
   bool has_checksum() const;
-  void verify() const;  // UsageError: this is not what was written, as far as a checksum tells
+  // Throws UsageError if the content is not what was written. Files without a checksum pass.
+  void verify() const;
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
@@ -74,8 +79,8 @@ class SafetensorsFile {
   std::map<std::string, Entry> entries_;
   TextMap metadata_;
   std::string checked_header_;             // without the checksum
-  std::vector<SafetensorsFile> parts_;     // of an index
-  std::map<std::string, size_t> part_of_;  // by tensor
+  std::vector<SafetensorsFile> parts_;     // the files that an index names
+  std::map<std::string, size_t> part_of_;  // by tensor name: its index in parts_
 };
 
 }  // namespace shardmark

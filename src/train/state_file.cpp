@@ -1,4 +1,4 @@
-// Writing under any sharding, matching with a model, reading.
+// Writes the training state under any sharding, checks that a file fits a model, and reads it.
 #include "train/state_file.h"
 
 #include <fmt/format.h>
@@ -23,9 +23,11 @@ namespace {
 
 constexpr const char* kPrefix = "transformer.";
 constexpr const char* kOptimizer = "optimizer.";
-constexpr const char* kReduction =
-    "reduction";                   // what it carries over; in the metadata: which, on what ranks
-constexpr int64_t kMostKinds = 4;  // of tensors as large as a parameter: itself and the optimizer's
+// Prefix of the state that a reduction carries from step to step (residuals), and the key in the metadata
+// that tells which reduction it was, on how many ranks.
+constexpr const char* kReduction = "reduction";
+// Kinds of tensors as large as a parameter: the parameter and up to three optimizer states.
+constexpr int64_t kMostKinds = 4;
 
 bool is_stack(const std::string& name) { return name.find('*') != std::string::npos; }
 
@@ -33,7 +35,8 @@ std::string name_in_stack(std::string name, size_t index) {
   return name.replace(name.find('*'), 1, std::to_string(index));
 }
 
-// The tensors of a file that hold a parameter, by name: itself, or each of a stack (specs::ParameterSpec).
+// The tensors in a file that hold a parameter, with their shapes: one tensor, or one for each element of a
+// stack (specs::ParameterSpec).
 std::vector<std::pair<std::string, std::vector<int64_t>>> tensors_of(const specs::ParameterSpec& spec) {
   if (!is_stack(spec.name)) return {{spec.name, spec.shape}};
   const std::vector<int64_t> shape(spec.shape.begin() + 1, spec.shape.end());
@@ -55,14 +58,15 @@ int64_t header_room(const specs::ModelTable& table, const TextMap& metadata) {
   return room;
 }
 
-// What other programs write beside the weights: masks, rotary frequencies, counters.
+// Tensors that other programs write besides the weights: masks, rotary frequencies, counters.
 bool is_redundant(const std::string& name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".num_batches_tracked") ||
          name.starts_with(kOptimizer) || name.starts_with(kReduction + std::string("."));
 }
 
-// What state is of: wte.weight of "optimizer.exp_avg.wte.weight"; empty for a scalar of the whole run.
+// The parameter that an optimizer state belongs to: "wte.weight" for "optimizer.exp_avg.wte.weight". Empty
+// for a scalar of the whole run.
 std::string parameter_of(const std::string& state) {
   const size_t kind_end = state.find('.', std::char_traits<char>::length(kOptimizer));
   return kind_end == std::string::npos ? "" : state.substr(kind_end + 1);
@@ -72,14 +76,16 @@ std::string name_in(const SafetensorsFile& file, const std::string& name) {
   return file.entries().contains(name) ? name : kPrefix + name;
 }
 
-// And a head tied to the token embedding, which then is the root group's.
+// Whether the tensor is a head tied to the token embedding, which is then redundant in the file. A tied
+// embedding is in the root group.
 bool is_tied_head(const SafetensorsFile& file, const specs::ModelTable& table, const std::string& name) {
   if (name != "lm_head.weight" || !specs::is_root(table.groups.front())) return false;
   const std::string tokens = name_in(file, table.groups.front().parameters.front().name);
   return file.type_of(name) == file.type_of(tokens) && at::equal(file.read(name), file.read(tokens));
 }
 
-// Whose residual it is; empty: steps carry nothing over.
+// Names the reduction that carries a residual from step to step, and the number of ranks; empty if there is
+// none.
 std::string reduction_of(const TrainingState& state, int ranks) {
   if (state.carried().empty()) return "";
   return fmt::format("{} on {} rank{}", to_text(state.program().reduction), ranks, ranks == 1 ? "" : "s");
@@ -149,7 +155,7 @@ std::string write_state(const std::string& path, const TrainingSetup& setup, Sta
     if (!writes || !trouble.empty()) return;
     try {
       body();
-    } catch (const std::exception& error) {  // whatever it is: the other ranks are in a gather
+    } catch (const std::exception& error) {  // any error: the others are in a gather
       end_job_if_gpu_is_lost(error.what());
       trouble = first_line(error.what());
       writer.reset();
@@ -190,7 +196,8 @@ int64_t state_bytes(const Point& point, State what) {
 }
 
 void load_state(const TrainingSetup& setup, Communicator& comm, State what, const SafetensorsFile* file) {
-  std::exception_ptr failure;  // thrown when the other ranks no longer wait for what rank 0 reads
+  // Thrown only when the other ranks no longer wait for what rank 0 reads.
+  std::exception_ptr failure;
   const StateReader from_file = [&](const std::string& name) {
     try {
       return read_tensor(*file, name);
@@ -232,8 +239,9 @@ void check_model(const SafetensorsFile& file, const specs::ModelTable& table, co
         shapes[name] = shape;
       }
   for (const auto& spec : table.buffers) check(spec.name, spec.shape);
-  shapes[""] = {};                                  // a scalar of the whole run
-  for (const auto& [name, entry] : file.entries())  // no rank may fail while all of them load it
+  shapes[""] = {};  // the key of a scalar of the whole run
+  // Optimizer states are checked here, because no rank may fail alone while all of them load.
+  for (const auto& [name, entry] : file.entries())
     if (name.starts_with(kOptimizer) && shapes.contains(parameter_of(name)))
       check(name, shapes.at(parameter_of(name)));
   for (const auto& [name, entry] : file.entries())

@@ -1,5 +1,5 @@
-// Training state and weights as safetensors files. GPT-2's and Llama's names are Hugging Face's, so that
-// their weights go both ways.
+// Training state and weights as safetensors files. The tensors of GPT-2 and Llama have Hugging Face's names,
+// so that weights can be exchanged in both directions.
 #pragma once
 
 #include "executor/training_setup.h"
@@ -7,23 +7,25 @@
 
 namespace shardmark {
 
-// Collective; `writes` on rank 0 alone. The file appears whole or not at all. Returns what kept it from being
-// written: a full disk is no reason to stop.
+// Collective; `writes` is true on rank 0 only. The file appears complete or not at all. Returns why it could
+// not be written, or an empty text: a full disk is no reason to stop training.
 std::string write_state(const std::string& path, const TrainingSetup& setup, State what,
                         const TextMap& metadata, bool writes);
-// How long such a file will be.
+// The size of such a file in bytes, or slightly more.
 int64_t state_bytes(const Point& point, State what);
-// Collective, then rank 0 may throw alone. file: there alone; check_model() has been asked. A loss scale that
-// it does not hold starts afresh, and what the reduction carries over of another reduction, other ranks or
-// other buckets starts empty: a warning says so.
+// Collective; afterwards rank 0 may throw alone. `file` is given on rank 0 only, and check_model() must have
+// accepted it. If the file holds no loss scale, the loss scale starts afresh. If the residuals in it are of
+// another reduction, another number of ranks or other buckets, residuals start empty. Both cases give a
+// warning.
 void load_state(const TrainingSetup& setup, Communicator& comm, State what, const SafetensorsFile* file);
 
-// Whether the file holds every parameter and buffer of the model in its shape as floating numbers, and no
-// others. UsageError names the first tensor that does not fit. model_name: for the message.
+// Checks that the file holds every parameter and buffer of the model, with its shape and as floating-point
+// numbers, and no others. Throws UsageError that names the first tensor that does not fit. model_name is used
+// in the message.
 void check_model(const SafetensorsFile& file, const specs::ModelTable& table, const std::string& model_name);
 
-// The tensor of this name, or of "transformer." and this name, as Hugging Face writes models with a head.
-// UsageError: it holds a NaN or an infinity.
+// Reads the tensor of this name, or of "transformer." plus this name, as Hugging Face writes models with a
+// head. Throws UsageError if it contains NaN or infinity.
 at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// Signal handlers.
+// The signal handler does nothing but set a flag.
 #include "train/stop.h"
 
 #include <csignal>

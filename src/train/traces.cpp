@@ -1,4 +1,4 @@
-// Begins and ends them between two steps.
+// Begins and ends the traces between two steps.
 #include "train/traces.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ Traces::Traces(std::string directory, int64_t first_step, int64_t num_steps, con
   record_from_ = std::max(first_step, record_to_ - kTracedSteps);
 }
 
-// The device is waited for, so that traces hold whole steps.
+// The profiler waits for the device before and after, so that its trace holds whole steps.
 void Traces::between_steps(int64_t num_done) {
   if (directory_.empty()) return;
   if (num_done == record_to_ && recorder_) end_recorder(num_done);

@@ -1,4 +1,4 @@
-// Traces of some steps of a training run, as train --trace asks for them.
+// Traces of some steps of a training run: `train --trace DIR`.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,18 @@
 
 namespace shardmark {
 
-// Three steps instruction by instruction, of all ranks in DIR/steps.json; then three as PyTorch's profiler
-// sees them, which slows them down, a file for each rank: DIR/rank-0.json. In a run of fewer steps they are
-// the same.
+// First three steps are recorded instruction by instruction on all ranks and written to DIR/steps.json. Then
+// three steps are recorded with PyTorch's profiler, which slows them down, in one file per rank:
+// DIR/rank-0.json. If the run is too short, both cover the same steps.
 class Traces {
  public:
-  // Everything must outlive this. directory: empty: no traces. first_step, num_steps: of the run.
+  // All arguments must outlive this object. If `directory` is empty, nothing is traced. first_step and
+  // num_steps are the run's.
   Traces(std::string directory, int64_t first_step, int64_t num_steps, const HostGroup& group,
          TrainingSetup& setup, at::Device device, Lines& lines);
 
-  void between_steps(int64_t num_done);  // begins and ends what it is time for. Collective
+  // Begins and ends traces that are due. Collective.
+  void between_steps(int64_t num_done);
   // What could not be written; the same on all ranks.
   const std::string& trouble() const { return trouble_; }
 
@@ -29,7 +31,7 @@ class Traces {
   void end_profile(int64_t num_done);
 
   std::string directory_;
-  int64_t record_from_, record_to_, profile_from_, profile_to_;  // steps done
+  int64_t record_from_, record_to_, profile_from_, profile_to_;  // in steps done
   const HostGroup& group_;
   TrainingSetup& setup_;
   at::Device device_;

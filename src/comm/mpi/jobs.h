@@ -1,5 +1,5 @@
-// The collectives as jobs of the engine. All of them exchange pieces directly between ranks, which moves
-// exactly the ring bytes; short messages go in one round, or along a tree where ranks are many.
+// The collectives as jobs of the engine. Ranks exchange pieces directly with each other, which moves exactly
+// the ring bytes. Short messages take one round, or go along a binomial tree if there are many ranks.
 #pragma once
 
 #include "comm/communicator.h"

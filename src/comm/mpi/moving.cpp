@@ -1,4 +1,6 @@
-// The collectives that only move data, as jobs of the engine.
+// The collectives that only move data, as jobs of the engine. Each function returns the job of this rank:
+// advance(chunk) posts the messages of a round and returns false when the chunk is complete
+// (engine/engine.h).
 #include <cstring>
 
 #include "comm/mpi/jobs.h"
@@ -26,7 +28,8 @@ Job broadcast_along_tree(const HostGroup& group, const at::Tensor& out, const at
           }};
 }
 
-// Where the parts of a side lie; those of all_to_all are equally long.
+// Where the part of each peer lies on one side of an all_to_all or all_to_all_v. The parts of all_to_all have
+// equal lengths.
 class PartsOf {
  public:
   PartsOf(const HostGroup& group, const Call& call, const at::Tensor& side, bool sends)
@@ -76,8 +79,8 @@ Job all_gather_job(const HostGroup& group, const at::Tensor& out, const at::Tens
           }};
 }
 
-// Long messages: the root deals the pieces of a chunk out, then every rank passes its piece on to all others.
-// So no rank sends more than about twice the message, however many ranks there are.
+// For long messages the root scatters the pieces of a chunk, and then every rank sends its piece to all
+// others. So no rank sends more than about twice the message, however many ranks there are.
 Job broadcast_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root) {
   const auto bytes = static_cast<int64_t>(out.nbytes());
   if (bytes > 0 && is_short(bytes, group.size())) return broadcast_along_tree(group, out, in, root);
@@ -108,7 +111,8 @@ Job all_to_all_job(const HostGroup& group, const Call& call) {
   const ShardCut longest(std::max(sent.longest(), received.longest()), group.size());
   return {longest.num_chunks(), [=, &group, out = call.out, in = call.in](Chunk& chunk) {
             if (chunk.round > 0) return false;
-            // Of a part that is cut into fewer chunks nothing is left.
+            // Chunks are counted for the longest part. A shorter part may have no bytes left for this chunk;
+            // its span is then empty.
             const auto span = [&](const PartsOf& parts, int peer) {
               const Piece part = parts.of(peer);
               const ShardCut cut(part.bytes, group.size());

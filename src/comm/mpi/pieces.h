@@ -1,4 +1,5 @@
-// How the mpi transport cuts tensors, into chunks and a chunk into one piece per rank, and how ranks pair up.
+// How the mpi transport divides tensors: into chunks, and a chunk into one piece per rank. Also the order in
+// which ranks pair up.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,7 +12,8 @@
 
 namespace shardmark {
 
-// Measured on 2 ranks, see comm/README.md. A piece is never so small that many ranks exchange only headers.
+// Measured on 2 ranks; comm/README.md has the numbers. The minimum piece keeps many ranks from exchanging
+// little more than headers.
 inline constexpr int64_t kChunkBytes = 2 << 20;
 inline constexpr int64_t kLeastPieceBytes = 16 << 10;
 inline constexpr int64_t kCacheLine = 64;
@@ -29,7 +31,8 @@ inline int64_t piece_bytes(int num_ranks) {
   return std::max(kChunkBytes / num_ranks / kCacheLine * kCacheLine, kLeastPieceBytes);
 }
 
-// Bytes [0, total) that all ranks share: a chunk holds one piece per rank, one after the other.
+// Divides bytes [0, total) that all ranks hold. A chunk is a contiguous range; it consists of one piece per
+// rank, in rank order.
 class SharedCut {
  public:
   SharedCut(int64_t total_bytes, int num_ranks)
@@ -37,7 +40,7 @@ class SharedCut {
 
   int64_t num_chunks() const { return ceil_div(total_, chunk_); }
   Piece chunk(int64_t index) const { return {index * chunk_, std::min(chunk_, total_ - index * chunk_)}; }
-  // Cut at whole cache lines; the last pieces of a short chunk may be empty.
+  // Pieces begin at whole cache lines. In a short chunk the last pieces may be empty.
   Piece piece(int64_t index, int rank) const {
     const Piece whole = chunk(index);
     const int64_t step = ceil_div(ceil_div(whole.bytes, num_ranks_), kCacheLine) * kCacheLine;
@@ -51,7 +54,7 @@ class SharedCut {
   int num_ranks_;
 };
 
-// Bytes [0, shard) of every rank: a chunk holds the same span of all shards.
+// Divides the shards of all ranks, bytes [0, shard) of each. A chunk is the same range in every shard.
 class ShardCut {
  public:
   ShardCut(int64_t shard_bytes, int num_ranks) : shard_(shard_bytes), span_(piece_bytes(num_ranks)) {}
@@ -68,8 +71,8 @@ inline char* bytes_at(const at::Tensor& tensor, int64_t offset) {
   return static_cast<char*>(tensor.data_ptr()) + offset;
 }
 
-// In step s = 1 .. size-1 each rank sends to one partner and receives from another, so that no rank is
-// swamped.
+// The pairing of ranks. In step s = 1 .. size-1 each rank sends to one partner and receives from another, so
+// that no rank receives from many at once.
 inline int sends_to(const HostGroup& group, int step) { return (group.rank() + step) % group.size(); }
 inline int receives_from(const HostGroup& group, int step) {
   return (group.rank() - step + group.size()) % group.size();

@@ -1,5 +1,5 @@
-// The reduction kernels. Blocks of a fixed length let the compiler vectorise every loop, and keep the
-// accumulators in L1.
+// The reduction kernels. They work in blocks of a fixed length, which lets the compiler vectorise every loop
+// and keeps the accumulators in the L1 cache.
 #include "comm/mpi/reduce.h"
 
 #include <type_traits>
@@ -27,8 +27,8 @@ struct Accumulator<at::BFloat16> {
 struct Sum {
   template <class T>
   static T apply(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {  // wraps around: repeated sums in place may overflow, which must
-                                            // stay defined
+    // Integers wrap around. Repeated sums in place may overflow, and that must stay defined.
+    if constexpr (std::is_integral_v<T>) {
       using Unsigned = std::make_unsigned_t<T>;
       return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
     } else {
@@ -49,7 +49,7 @@ struct Max {
   }
 };
 
-// Length: an integral constant for whole blocks, a number for the rest.
+// Length is an integral constant for whole blocks and a number for the rest.
 template <class T, class Op, class Length>
 void reduce_block(T* out, const std::vector<const void*>& sources, int64_t begin, Length length,
                   int divisor) {

@@ -1,4 +1,7 @@
-// all_reduce, reduce_scatter and reduce as jobs of the engine.
+// all_reduce, reduce_scatter and reduce as jobs of the engine. For long messages every rank reduces one piece
+// of each chunk: it receives the contributions of all other ranks to that piece directly and adds them in
+// rank order. That moves the same number of bytes as a ring, for any number of ranks, but every element is
+// summed in one place while the data is in cache, and in an order that does not depend on the rank.
 #include <cstring>
 
 #include "comm/mpi/jobs.h"
@@ -14,13 +17,14 @@ struct Bytes {
   int64_t bytes;
 };
 
-// Brings together what all ranks contribute to a piece that this rank reduces.
+// Gathers what all ranks contribute to the piece that this rank reduces, and reduces it.
 struct Reduction {
   const HostGroup& group;
   at::ScalarType dtype;
   ReduceOp op;
 
-  // Contributions of the others go to scratch, in rank order; piece_for(rank): mine to what `rank` reduces.
+  // Receives the contributions of the other ranks into scratch memory, in rank order. piece_for(rank) is this
+  // rank's contribution to the piece that `rank` reduces.
   template <class PieceFor>
   void exchange(Chunk& chunk, int64_t bytes, PieceFor&& piece_for) const {
     char* scratch = chunk.scratch(bytes * (group.size() - 1));
@@ -37,7 +41,7 @@ struct Reduction {
 
   int slot_of(int rank) const { return rank < group.rank() ? rank : rank - 1; }
 
-  // out may be `mine` or the first of the contributions.
+  // `out` may be `mine` or the first of the contributions.
   void reduce(Chunk& chunk, void* out, const void* mine, int64_t bytes) const {
     const char* scratch = chunk.scratch(0);
     std::vector<const void*> sources;
@@ -50,7 +54,8 @@ struct Reduction {
   }
 };
 
-// Short messages among few ranks: every rank gets everything and reduces it itself, in one round.
+// For short messages and few ranks: every rank receives all contributions and reduces them itself, in one
+// round.
 Job all_reduce_in_one_round(const Reduction& reduction, const at::Tensor& out, const at::Tensor& in) {
   return {1, [=](Chunk& chunk) {
             const Bytes all{bytes_at(in, 0), static_cast<int64_t>(in.nbytes())};
@@ -63,7 +68,8 @@ Job all_reduce_in_one_round(const Reduction& reduction, const at::Tensor& out, c
           }};
 }
 
-// Short messages among many ranks: up the tree to `root`, and down again where `all` ranks want the result.
+// For short messages and many ranks: reduces up a binomial tree to `root`; if `all` ranks want the result, it
+// goes down the tree again.
 Job reduce_along_tree(const Reduction& reduction, const at::Tensor& out, const at::Tensor& in, int root,
                       bool all) {
   const int rank = reduction.group.rank();
@@ -72,7 +78,7 @@ Job reduce_along_tree(const Reduction& reduction, const at::Tensor& out, const a
   const auto bytes = static_cast<int64_t>(in.nbytes());
   const ReduceOp pairwise = reduction.op == ReduceOp::average ? ReduceOp::sum : reduction.op;
   const auto up = [=](Chunk& chunk) {
-    char* sum = chunk.scratch(2 * bytes);  // of my subtree; behind it what a child brings
+    char* sum = chunk.scratch(2 * bytes);  // first my subtree's sum, then what a child brings
     char* brought = sum + bytes;
     const int round = chunk.round;
     if (round == 0) std::memcpy(sum, in.data_ptr(), static_cast<size_t>(bytes));
@@ -98,7 +104,7 @@ Job reduce_along_tree(const Reduction& reduction, const at::Tensor& out, const a
           }};
 }
 
-// The two sides of a reduce of long messages, a chunk at a time.
+// The two sides of reduce for long messages, one chunk at a time. reduce_job() below describes the rounds.
 struct RootedReduction {
   Reduction reduction;
   SharedCut cut;
@@ -110,6 +116,8 @@ struct RootedReduction {
     reduce_sources(result, sources, numel, reduction.dtype, op, reduction.group.size());
   }
 
+  // On a rank other than the root. Round 0 exchanges contributions, round 1 sends the reduced piece to the
+  // root. The rank's contribution to the root's own piece goes to the root unreduced in round 0.
   bool elsewhere(Chunk& chunk, const at::Tensor& in) const {
     const HostGroup& group = reduction.group;
     const Piece mine = cut.piece(chunk.index, group.rank());
@@ -135,6 +143,8 @@ struct RootedReduction {
     return true;
   }
 
+  // On the root. Round 0 receives the others' contributions to the root's own piece; round 1 reduces them and
+  // receives the other pieces, which lack only the root's contribution; round 2 adds it.
   bool at_root(Chunk& chunk, const at::Tensor& out, const at::Tensor& in) const {
     const HostGroup& group = reduction.group;
     const int64_t longest = cut.piece(chunk.index, 0).bytes;
@@ -170,10 +180,10 @@ Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tens
     return group.size() <= kFewRanks ? all_reduce_in_one_round(reduction, out, in)
                                      : reduce_along_tree(reduction, out, in, 0, true);
   }
-  // Note: two passes. All pieces are reduced before the first is handed out. A rank receives results where
-  // its peers have just read its contribution; between cores without a common cache that is three times
-  // slower while the lines are still in the peer's cache, and a pass over the whole tensor gives them time to
-  // leave it.
+  // Note: two passes. All pieces of the tensor are reduced before the first result is sent. A rank receives
+  // results into the memory from which its peers have just read its contribution. Between cores without a
+  // common cache that write is three times slower while the lines are still in the peer's cache. A pass over
+  // the whole tensor gives them time to leave it.
   const SharedCut cut(bytes, group.size());
   const auto reduce_piece = [=](Chunk& chunk) {
     const Piece mine = cut.piece(chunk.index, reduction.group.rank());
@@ -222,8 +232,8 @@ Job reduce_scatter_job(const HostGroup& group, const at::Tensor& out, const at::
           }};
 }
 
-// Long messages: every rank but the root reduces what these ranks contribute to a piece and hands it to the
-// root, which adds its own contribution last. The root sends nothing, so that all ranks together move (n-1) M
+// For long messages every rank but the root reduces one piece of what these ranks contribute, and sends it to
+// the root, which adds its own contribution last. The root sends nothing. Together all ranks move (n-1) M
 // bytes.
 Job reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, int root, ReduceOp op) {
   const auto bytes = static_cast<int64_t>(in.nbytes());

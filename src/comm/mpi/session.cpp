@@ -1,5 +1,5 @@
-// MpiSession: starts and ends MPI, and notices a launcher that started N worlds of one rank instead of one of
-// N, or ranks on a part of a job.
+// MpiSession starts and ends MPI. It detects a launcher that started N worlds of one rank instead of one
+// world of N, and ranks that cover only a part of a heterogeneous job.
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -22,10 +22,11 @@ struct Launcher {
 
 constexpr const char* kUseOurMpirun = "use the mpirun of the MPI that shardmark is linked with";
 
-// mpirun inside a Slurm step or a pod of PyTorch's operator sees the variables of those, too: it comes first.
+// mpirun comes first. Inside a Slurm step or a pod of PyTorch's operator it also sees the variables of those.
 constexpr Launcher kMpirun = {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun", kUseOurMpirun};
 
-// The one of these that promises most: torchrun under `srun --ntasks-per-node=1` sees a step of one task.
+// The launcher that promises the most ranks counts. For example, torchrun under `srun --ntasks-per-node=1`
+// also sees a Slurm step with one task.
 constexpr Launcher kOthers[] = {
     {"PMI_SIZE", "a PMI launcher (MPICH's mpiexec, or srun --mpi=pmi2)",
      "use the mpirun of the MPI that shardmark is linked with, or srun --mpi=pmix"},
@@ -63,8 +64,8 @@ void check_launcher() {
                    "), but MPI sees a world of 1 rank each; " + by.fix);
 }
 
-// Ranks of a heterogeneous job must be on all of its groups. Collective: not every node may see the
-// variables.
+// Checks that the ranks of a heterogeneous Slurm job cover all of its groups. Collective, because the
+// variables may not be set on every node.
 void check_groups(int local_rank) {
   const auto job = heterogeneous_job([](const std::string& name) {
     const char* const text = std::getenv(name.c_str());
@@ -78,7 +79,7 @@ void check_groups(int local_rank) {
                               "its ranks are on " + std::to_string(nodes) + " of them"));
 }
 
-// Whether every rank gets here within two seconds.
+// Returns whether every rank gets here within two seconds.
 bool all_ranks_leave() {
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
@@ -117,14 +118,14 @@ MpiSession::MpiSession() {
     MPI_CHECK(MPI_Comm_free(&node));
     check_groups(local_rank_);
   } catch (...) {
-    MPI_Finalize();  // the destructor of an object that was never made does not run
+    MPI_Finalize();  // no destructor runs after a constructor throws
     throw;
   }
 }
 
 MpiSession::~MpiSession() {
-  // A rank that fails alone must not wait in MPI_Finalize for ranks that wait for it: it leaves without, its
-  // caller says why, and the launcher ends the others.
+  // A rank that fails alone must not wait in MPI_Finalize for ranks that wait for it. It leaves without
+  // finalizing; its caller says why, and the launcher ends the other ranks.
   if (std::uncaught_exceptions() > 0 && !all_ranks_leave()) return;
   MPI_Finalize();
 }

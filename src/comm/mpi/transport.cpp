@@ -1,4 +1,4 @@
-// The mpi transport: hands each collective to the engine as a job.
+// The mpi transport. It passes each collective to the engine as a job.
 #include <cstring>
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-// A binomial tree over ranks numbered from its root: up, round k joins subtrees of 2^k ranks; down is the
-// reverse.
+// A binomial tree over ranks, numbered from its root. Going up, round k joins subtrees of 2^k ranks; going
+// down is the reverse.
 #pragma once
 
 #include <bit>
@@ -11,8 +11,8 @@ class Tree {
   Tree(int rank, int size, int root) : number_((rank - root + size) % size), size_(size), root_(root) {}
 
   int depth() const { return std::bit_width(static_cast<unsigned>(size_ - 1)); }
-  // The rank that this one hands its subtree to in round k, or -1; and the one it is handed a subtree by, or
-  // -1.
+  // In round k, parent() is the rank to which this one passes the result of its subtree, and child() is the
+  // rank from which it gets one; -1 if there is none.
   int parent(int round) const {
     return number_ % (2 << round) == 1 << round ? rank_of(number_ - (1 << round)) : -1;
   }

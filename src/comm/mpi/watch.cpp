@@ -1,5 +1,5 @@
-// Shared pages by POSIX shared memory: unlike an MPI window, it goes when its last process does, without a
-// collective that a rank might not reach.
+// The pages are POSIX shared memory. Unlike an MPI window it is freed when its last process ends, without a
+// collective call that a rank might not reach.
 #include "comm/mpi/watch.h"
 
 #include <fcntl.h>
@@ -27,8 +27,9 @@ std::shared_ptr<HeartbeatPage[]> map(const File& file, size_t count) {
   return {static_cast<HeartbeatPage*>(memory), [bytes](HeartbeatPage* pages) { ::munmap(pages, bytes); }};
 }
 
-// With its bytes reserved: where /dev/shm is full, writing to them would end the process. Its lock says,
-// until it has no name any more, that it is no leftover.
+// Creates the shared memory with its bytes reserved; otherwise, if /dev/shm is full, writing to it would kill
+// the process. The file stays locked until its name is removed, which tells other jobs that it is not a
+// leftover.
 File create(const std::string& name, size_t bytes) {
   remove_leftovers();
   File file(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600));
@@ -52,15 +53,16 @@ std::vector<int> all_gather(const HostGroup& world, int value) {
   return all;
 }
 
-// Nothing here waits or throws: some receives are always posted, so that answers too large for MPI to send
-// unasked come in side by side; what is being sent is kept until MPI has no more use for it, for a stopped
-// receiver forever; and a message that fails is lost.
+// MPI messages between watchdogs. Nothing here waits or throws. Several receives are always posted, so that
+// answers that are too large for MPI's eager protocol arrive side by side. A message that is being sent is
+// kept until MPI no longer needs it; if the receiver has stopped, that may be for ever. A message that fails
+// is lost.
 class MpiChannel : public Channel {
  public:
   MpiChannel(const HostGroup& world, size_t most_bytes)
       : group_(world.split(0, world.rank())),
         most_bytes_(most_bytes),
-        received_(new char[kReceives * most_bytes]) {  // not touched before something arrives
+        received_(new char[kReceives * most_bytes]) {  // touched only when something arrives
     for (size_t slot = 0; slot < kReceives; ++slot) post(slot);
   }
   ~MpiChannel() override {
@@ -68,7 +70,8 @@ class MpiChannel : public Channel {
     MPI_Waitall(kReceives, receiving_.data(), MPI_STATUSES_IGNORE);
     forget_sent();
     if (!sent_.empty())
-      static_cast<void>(new (std::nothrow) std::list<Sent>(std::move(sent_)));  // MPI may still read it
+      static_cast<void>(new (std::nothrow)
+                            std::list<Sent>(std::move(sent_)));  // leaked: MPI may still read it
   }
   MpiChannel(const MpiChannel&) = delete;
   MpiChannel& operator=(const MpiChannel&) = delete;
@@ -116,7 +119,7 @@ class MpiChannel : public Channel {
   size_t most_bytes_;
   std::unique_ptr<char[]> received_;
   std::array<MPI_Request, kReceives> receiving_{};
-  size_t oldest_ = 0;  // of the posted ones
+  size_t oldest_ = 0;  // of the posted receives
   std::list<Sent> sent_;
 };
 
@@ -150,7 +153,8 @@ std::unique_ptr<Watchdog> make_watchdog(const HostGroup& world, const std::strin
   NodeMap node_map = gather_node_map(world, host);
   const int node = node_map.node_of[static_cast<size_t>(world.rank())];
   auto pages = share_pages(world.split(node, world.rank()));
-  if (world.max(static_cast<int64_t>(pages == nullptr)) != 0) {  // every rank is a node of its own, then
+  // Then every rank counts as a node of its own.
+  if (world.max(static_cast<int64_t>(pages == nullptr)) != 0) {
     std::vector<int> alone(static_cast<size_t>(world.size()));
     for (int rank = 0; rank < world.size(); ++rank) alone[static_cast<size_t>(rank)] = rank;
     node_map = make_node_map(all_gather(world, host), alone);

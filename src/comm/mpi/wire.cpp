@@ -1,4 +1,4 @@
-// Messages of MPI, and host memory in huge pages.
+// The engine's messages as MPI point-to-point messages, and host memory in huge pages.
 #include "comm/mpi/wire.h"
 
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ class MpiMessages final : public Messages {
     if (complete != 0) requests_.clear();
     return complete != 0;
   }
-  bool cancel() override { return requests_.empty(); }  // MPI cannot take back what was sent
+  bool cancel() override { return requests_.empty(); }  // MPI cannot cancel sends
 
  private:
   MPI_Comm comm_;
@@ -46,7 +46,8 @@ class MpiMessages final : public Messages {
 std::unique_ptr<Messages> MpiWire::messages() { return std::make_unique<MpiMessages>(comm_); }
 
 std::shared_ptr<char> host_memory(int64_t bytes) {
-  // Huge pages make a peer's read of our memory cheaper: fewer pages to pin.
+  // Within a node Open MPI lets a peer read our memory directly (cross-memory attach): the kernel pins the
+  // pages and copies once. With huge pages there are fewer pages to pin, so the read is cheaper.
   const int64_t alignment = bytes >= kHugePage ? kHugePage : 4096;
   const int64_t size = (bytes + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(size));

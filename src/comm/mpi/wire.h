@@ -1,4 +1,4 @@
-// What the engine of the mpi transport gets from MPI: messages; and its memory.
+// What the engine of the mpi transport gets from MPI: messages and memory.
 #pragma once
 
 #include <mpi.h>
@@ -8,7 +8,7 @@
 
 namespace shardmark {
 
-// Page-aligned host memory; counted by the meter as `use` for as long as it lives, or not counted.
+// Page-aligned host memory. With a `use`, the meter counts it under that use for as long as it lives.
 std::shared_ptr<char> host_memory(int64_t bytes);
 std::shared_ptr<char> host_memory(int64_t bytes, MemoryUse use);
 
@@ -16,8 +16,9 @@ class MpiWire final : public Wire {
  public:
   explicit MpiWire(MPI_Comm comm) : comm_(comm) {}
   std::unique_ptr<Messages> messages() override;
-  // Buffers of chunks in flight, a few for each communicator. No meter sees those inside MPI or NCCL, and a
-  // step that counted ours would need more memory over MPI messages than the same step elsewhere.
+  // Buffers of chunks in flight, a few per communicator. The meter does not count them. It cannot see the
+  // buffers inside MPI or NCCL either; counting ours would make a step over MPI seem to need more memory than
+  // the same step over another transport.
   std::shared_ptr<char> memory(int64_t bytes) override { return host_memory(bytes); }
 
  private:

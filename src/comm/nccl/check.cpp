@@ -1,4 +1,4 @@
-// The two overloads of the check.
+// The check for errors of CUDA and of NCCL.
 #include "comm/nccl/check.h"
 
 #include <string>
@@ -18,13 +18,14 @@ namespace {
 
 void check_gpu(cudaError_t code, const char* call, const char* file, int line) {
   if (code == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // or the next call reports it again
+  static_cast<void>(cudaGetLastError());  // clears it; else the next call reports it
   end_job_if_gpu_is_lost(cudaGetErrorString(code));
   fail(call, cudaGetErrorString(code), file, line);
 }
 
 void check_gpu(ncclResult_t code, const char* call, const char* file, int line) {
-  if (code == ncclSuccess) return;  // all communicators block: nothing is ever in progress
+  // Communicators are blocking, so ncclInProgress never occurs.
+  if (code == ncclSuccess) return;
   const std::string reason = std::string(ncclGetErrorString(code)) + "; " + ncclGetLastError(nullptr);
   end_job_if_gpu_is_lost(reason);
   fail(call, reason, file, line);

@@ -1,5 +1,5 @@
-// GPU_CHECK(call): throws SystemError when a call of CUDA or NCCL fails; a lost GPU ends the job
-// (lost_gpu.h).
+// GPU_CHECK(call) throws SystemError if a call of CUDA or NCCL fails. If the error means that the GPU is
+// lost, the job ends instead (lost_gpu.h).
 #pragma once
 
 #include <cuda_runtime_api.h>

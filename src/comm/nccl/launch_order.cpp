@@ -1,4 +1,5 @@
-// Which order, by versions and variable.
+// Decides whether NCCL can order kernels of several communicators, from versions and the environment
+// variable.
 #include "comm/nccl/launch_order.h"
 
 #include <cuda_runtime_api.h>
@@ -18,7 +19,7 @@ constexpr const char* kVariable = "NCCL_LAUNCH_ORDER_IMPLICIT";
 constexpr int kFirstNccl = 22600;  // 2.26.0
 constexpr int kFirstCuda = 12030;  // 12.3
 
-// The older one of runtime and driver; a machine without a driver has none to ask.
+// The older of the CUDA versions of runtime and driver. Without a driver, the runtime's.
 int cuda_version() {
   int runtime = 0, driver = 0;
   GPU_CHECK(cudaRuntimeGetVersion(&runtime));
@@ -37,7 +38,7 @@ Serving find_serving() {
 }  // namespace
 
 Serving nccl_serving(int nccl_version, int cuda_version, const char* variable) {
-  const bool refused = variable != nullptr && std::strtoll(variable, nullptr, 0) == 0;  // as NCCL reads it
+  const bool refused = variable != nullptr && std::strtoll(variable, nullptr, 0) == 0;  // parsed as NCCL does
   const bool is_new = nccl_version >= kFirstNccl && cuda_version >= kFirstCuda;
   return is_new && !refused ? Serving::launch_order : Serving::serial;
 }

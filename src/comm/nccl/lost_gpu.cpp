@@ -1,5 +1,6 @@
-// CUDA's errors for a context or a GPU that is gone. Source: driver_types.h, the errors after which "the
-// process must be terminated and relaunched", and those of devices that are not there any more.
+// Recognizes CUDA's errors after which the context or the GPU is gone. Source: driver_types.h, which says for
+// these errors that "the process must be terminated and relaunched", and the errors for devices that are no
+// longer there.
 #include "comm/nccl/lost_gpu.h"
 
 #include <cuda_runtime_api.h>
@@ -34,7 +35,8 @@ constexpr cudaError_t kLast[] = {cudaErrorECCUncorrectable,
                                  cudaErrorExternalDevice,
                                  cudaErrorNoDevice,
                                  cudaErrorDevicesUnavailable};
-// cudaErrorUnknown as torch writes it, because its own two words say little; NVML; the kernel's log.
+// More texts of lost GPUs: cudaErrorUnknown in torch's wording (the error's own two words would match too
+// much), NVML's, and the kernel log's.
 constexpr const char* kOtherWords[] = {"CUDA error: unknown error", "GPU is lost", "fallen off the bus"};
 
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }

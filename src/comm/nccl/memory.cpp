@@ -1,4 +1,4 @@
-// NCCL communicators and registered memory.
+// NCCL communicators, and device memory that is registered with them.
 #include "comm/nccl/memory.h"
 
 #include <ATen/cuda/CUDAContext.h>
@@ -26,10 +26,11 @@ NcclComm::NcclComm(const HostGroup& group, at::Device device) {
 
 namespace {
 
-// A message is posted before its other end is, and its kernel then waits on the multiprocessors that it has,
-// beside the products that are measured. NCCL may take 16 to 32 of them (CTAs) for each; two move tens of
-// GB/s over NVLink, which a message of a few MiB hides behind a micro-batch. This number has not been tried
-// on several GPUs. NCCL_MAX_CTAS, where it is set, has the last word.
+// The number of CTAs for a message of a pipeline. A receive is posted before its sender is ready; its kernel
+// then waits on the multiprocessors that it occupies, next to the matrix products that are being measured. By
+// default NCCL may take 16 to 32 CTAs for each message. Two move tens of GB/s over NVLink, which hides a
+// message of a few MiB behind a micro-batch. This number has not been tried on several GPUs. NCCL_MAX_CTAS
+// overrides it if set.
 constexpr int kMessageCtas = 2;
 
 ncclConfig_t config_of_messages() {
@@ -40,12 +41,13 @@ ncclConfig_t config_of_messages() {
 
 }  // namespace
 
-// Resources are not shared (splitShare stays 0): NCCL then runs the operations of both communicators one
-// after the other, and ours are there to overlap; and the memory of one would stay with the other.
+// Resources are not shared between the two communicators (splitShare stays 0). If they were, NCCL would run
+// their operations one after the other, but ours are meant to overlap; and memory of the one would be kept by
+// the other.
 std::shared_ptr<NcclComm> NcclComm::split(int color, int key, SplitUse use) const {
   ncclComm_t part = nullptr;
   ncclConfig_t of_messages = config_of_messages();
-  ncclConfig_t* const config = use == SplitUse::messages ? &of_messages : nullptr;  // nullptr: as this one's
+  ncclConfig_t* const config = use == SplitUse::messages ? &of_messages : nullptr;  // nullptr: inherit
   GPU_CHECK(ncclCommSplit(get(), color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part, config));
   return part == nullptr ? nullptr : std::shared_ptr<NcclComm>(new NcclComm(part));
 }
@@ -62,17 +64,19 @@ std::string NcclComm::enroll(void* data, size_t bytes, void** handle) {
 void NcclComm::dismiss(void* handle) noexcept { ncclCommDeregister(comm_, handle); }
 
 Registrations& registrations() {
-  static auto& all = *new Registrations([](const std::string& failure) {  // tensors outlive statics
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) log_warning(failure);
-  });
+  static auto& all =
+      *new Registrations([](const std::string& failure) {  // never destroyed: tensors outlive statics
+        int rank = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        if (rank == 0) log_warning(failure);
+      });
   return all;
 }
 
 namespace {
 
-// Freed in the opposite order of its making: unmapped when no communicator knows it and nothing uses it.
+// Device memory from ncclMemAlloc. It is freed in the reverse order of its making: first all work on the
+// device completes, then the communicators forget it, then it is unmapped.
 class RegisteredMemory {
  public:
   RegisteredMemory(int64_t bytes, at::Device device)
@@ -90,7 +94,7 @@ class RegisteredMemory {
   ~RegisteredMemory() {
     if (data_ != nullptr) {
       const c10::cuda::CUDAGuard guard(device_);
-      cudaDeviceSynchronize();  // unmapping is not ordered by any stream
+      cudaDeviceSynchronize();  // no stream orders unmapping
       registrations().remove(data_);
       ncclMemFree(data_);
     }
@@ -102,7 +106,8 @@ class RegisteredMemory {
   void* data() const { return data_; }
 
  private:
-  // Where the memory lies in the cache of torch's allocator, that is emptied, and it is tried once more.
+  // If the memory is held by the cache of torch's allocator, that cache is emptied, and the allocation is
+  // tried once more.
   bool allocate() {
     const auto size = static_cast<size_t>(bytes_);
     if (ncclMemAlloc(&data_, size) == ncclSuccess) return true;

@@ -1,4 +1,5 @@
-// An ncclComm_t, and device memory that communicators can be told of (registrations.h).
+// Owns an ncclComm_t, and allocates device memory that can be registered with communicators
+// (registrations.h).
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,9 +16,10 @@ namespace shardmark {
 // Owns a communicator.
 class NcclComm final : public Registrar {
  public:
-  NcclComm(const HostGroup& group, at::Device device);  // collective
-  // Its ranks of one colour, by key, as their own communicator: sooner there than one from nothing, for the
-  // ranks know each other. color < 0: takes no part, gets nullptr. Collective; nothing may be in flight.
+  NcclComm(const HostGroup& group, at::Device device);  // collective over the group
+  // Splits off a communicator of the ranks with the same color, ordered by key. This is faster than making
+  // one from nothing, because the ranks are already connected. A rank with color < 0 takes no part and gets
+  // nullptr. Collective; nothing may be in flight.
   std::shared_ptr<NcclComm> split(int color, int key, SplitUse use) const;
   ~NcclComm() override;
   NcclComm(const NcclComm&) = delete;
@@ -33,10 +35,10 @@ class NcclComm final : public Registrar {
   ncclComm_t comm_ = nullptr;
 };
 
-// Of all memory from nccl_tensor in this process.
+// The registrations of all memory from nccl_tensor in this process.
 Registrations& registrations();
 
-// [numel], zeroed in the order of the current stream. Counted by the meter under its current use.
+// Returns a tensor of shape [numel], zeroed on the current stream. The meter counts it under its current use.
 at::Tensor nccl_tensor(int64_t numel, at::ScalarType dtype, at::Device device);
 
 }  // namespace shardmark

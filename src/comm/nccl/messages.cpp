@@ -1,4 +1,4 @@
-// Who sends which part to whom.
+// Which rank sends which part to which.
 #include "comm/nccl/messages.h"
 
 #include "base/error.h"
@@ -6,8 +6,8 @@
 namespace shardmark {
 namespace {
 
-// Cuts a side of an all_to_all into the parts of the peers, one after the other. Each part begins where the
-// one before it ended, so that the messages of n ranks take n steps.
+// Hands out the parts of one side of an all_to_all, peer by peer. Each part begins where the one before it
+// ended, so that finding all n parts takes n steps.
 class PartsOfSide {
  public:
   explicit PartsOfSide(const at::Tensor& side) : side_(side.view(-1)) {}
@@ -32,7 +32,8 @@ std::vector<Message> messages_of_parts(const Call& call, int rank, int size) {
   return messages;
 }
 
-// What `side` holds for each peer, one after the other; nothing where this rank does not use it.
+// The part of `side` that belongs to a peer; the parts follow each other in rank order. Undefined if this
+// rank does not use the side.
 at::Tensor part_of(const at::Tensor& side, bool used, int peer, int size) {
   if (!used) return {};
   const int64_t numel = side.numel() / size;

@@ -1,5 +1,5 @@
-// Operations as messages between two ranks each: for an NCCL that has no function of its own for them
-// (ncclAlltoAll, ncclGather and ncclScatter came with 2.28), and for send_recv, which is nothing else.
+// Expresses operations as messages between pairs of ranks (ncclSend, ncclRecv). This serves send_recv,
+// all_to_all_v, and versions of NCCL before 2.28, which lack ncclAlltoAll, ncclGather and ncclScatter.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,12 @@ namespace shardmark {
 
 struct Message {
   int peer = 0;
-  at::Tensor out, in;  // what comes from the peer, what goes there; undefined: nothing
+  at::Tensor out, in;  // from and to the peer; undefined: nothing
 };
 
-// Of this rank, all to be in flight together; the k-th that a rank sends to another is the k-th that this one
-// receives from it. call: all_to_all, all_to_all_v, gather, scatter or send_recv.
+// The messages of this rank, all to be posted in one group. The k-th message that a rank sends to another
+// matches the k-th that the other receives from it. `call` is all_to_all, all_to_all_v, gather, scatter or
+// send_recv.
 std::vector<Message> messages_of(const Call& call, int rank, int size);
 
 }  // namespace shardmark

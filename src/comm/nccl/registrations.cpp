@@ -1,4 +1,4 @@
-// A map by address.
+// A map from addresses to memory and the communicators that it is registered with.
 #include "comm/nccl/registrations.h"
 
 #include <algorithm>

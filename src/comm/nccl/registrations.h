@@ -1,6 +1,7 @@
-// Which communicators know which memory. NCCL moves registered memory without a staging copy, but every
-// communicator has to be told of it: here at its first operation on it, so that those of teams and of stages
-// know what they use, and no more.
+// Keeps track of which memory is registered with which communicators. NCCL moves registered memory without a
+// staging copy, but each communicator must register it (ncclCommRegister). That happens at the communicator's
+// first operation on the memory. So communicators of process groups and of stages register exactly what they
+// use.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +14,39 @@
 
 namespace shardmark {
 
-// A communicator, as memory sees it.
+// A communicator as far as registration is concerned.
 class Registrar {
  public:
   virtual ~Registrar() = default;
-  // handle: what dismiss() takes. Returns why it failed; empty: it did not.
+  // Registers memory. `handle` receives what dismiss() takes. Returns why it failed, or an empty text.
   virtual std::string enroll(void* data, size_t bytes, void** handle) = 0;
   virtual void dismiss(void* handle) noexcept = 0;
 };
 
 class Registrations {
  public:
-  // say: called with the first failure, and never again.
+  // `say` is called with the first failure only.
   explicit Registrations(std::function<void(const std::string&)> say) : say_(std::move(say)) {}
 
   void add(void* data, size_t bytes);
-  void remove(void* data) noexcept;  // dismissed by the communicators that are left
-  // `by` is about to move what lies at `data`. Memory that was not added is none of ours.
+  void remove(void* data) noexcept;  // also deregisters it
+  // Call before `by` moves what lies at `data`. Memory that was not added is ignored.
   void use(const void* data, const std::shared_ptr<Registrar>& by);
-  // The first failure since the last call; empty: there was none.
+  // Returns the first failure since the last call; empty if there was none.
   std::string take_failure();
 
  private:
   struct Enrolled {
-    std::weak_ptr<Registrar> by;  // a communicator that ends forgets its memory by itself
-    void* handle;                 // nullptr: it failed
+    // Weak, because a communicator that is destroyed drops its registrations by itself.
+    std::weak_ptr<Registrar> by;
+    void* handle;  // nullptr if registration failed
   };
   struct Memory {
     size_t bytes;
     std::vector<Enrolled> enrolled;
   };
 
-  std::mutex mutex_;  // backward starts operations from a thread of its own
+  std::mutex mutex_;  // autograd starts operations from its own thread
   std::function<void(const std::string&)> say_;
   std::map<uintptr_t, Memory> memories_;
   bool said_ = false;

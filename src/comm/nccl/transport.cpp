@@ -1,6 +1,6 @@
-// The nccl transport. Every operation runs on the communicator's stream: after the work that the current
-// stream holds when it starts, and before the work that the then current stream gets after Work::wait(). The
-// host never blocks.
+// The nccl transport. Every operation runs on the communicator's own stream. That stream first waits for the
+// work that is on the current stream when the operation starts. Work::wait() makes the stream that is current
+// then wait for the operation. The host never blocks.
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -26,7 +26,7 @@ namespace {
 using at::cuda::CUDAEvent;
 using at::cuda::CUDAStream;
 
-// The end of an operation, or of its group.
+// The completion of an operation, or of the group that it was launched in.
 struct EventEnding final : Ending {
   bool is_reached() override { return is_recorded && event.query(); }
   void record(CUDAStream stream) {
@@ -34,10 +34,11 @@ struct EventEnding final : Ending {
     is_recorded = true;
   }
   CUDAEvent event;
-  bool is_recorded = false;  // since it was last taken from those that are used again
+  bool is_recorded = false;  // since the last reuse of this object
 };
 
-// Of operations that are in order with all else on their stream, and need no event of their own.
+// The completion of operations that run in order with everything else on their stream, and so need no event
+// of their own.
 struct StreamEnding final : Ending {
   explicit StreamEnding(CUDAStream of) : stream(of) {}
   bool is_reached() override { return stream.query(); }
@@ -55,7 +56,7 @@ class NcclOperation final : public Operation {
   std::shared_ptr<Ending> ending() const override { return ending_; }
 
  private:
-  std::shared_ptr<EventEnding> done_;  // none where streams are the same
+  std::shared_ptr<EventEnding> done_;  // nullptr if both streams are the same
   std::shared_ptr<Ending> ending_;
   at::Tensor out_, in_;
 };
@@ -109,8 +110,8 @@ ncclResult_t exchange(const std::vector<Message>& messages, ncclComm_t comm, cud
   return result != ncclSuccess ? result : ended;
 }
 
-// Functions of NCCL 2.28, which the library of a site may not have: asked for by name, or the program could
-// not be loaded there.
+// Functions of NCCL 2.28. They are looked up by name at run time: a direct reference would keep the program
+// from loading where the site's NCCL is older.
 using AllToAll = ncclResult_t(const void*, void*, size_t, ncclDataType_t, ncclComm_t, cudaStream_t);
 using Rooted = ncclResult_t(const void*, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
 template <class Function>
@@ -118,7 +119,7 @@ Function* found(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-// A side that this rank does not use is given as the other: NCCL looks at it no further than that.
+// If this rank uses only one side, that side is passed for the other as well; NCCL ignores it.
 ncclResult_t enqueue(const Call& call, int rank, int size, ncclComm_t comm, cudaStream_t stream) {
   static const auto all_to_all = found<AllToAll>("ncclAlltoAll");
   static const auto gather = found<Rooted>("ncclGather"), scatter = found<Rooted>("ncclScatter");
@@ -155,7 +156,8 @@ ncclResult_t enqueue(const Call& call, int rank, int size, ncclComm_t comm, cuda
   return exchange(messages_of(call, rank, size), comm, stream);
 }
 
-// The stream of a communicator: Note [Order of launches].
+// The stream of a new communicator: its own, or one for all communicators if NCCL cannot order launches.
+// Note [Order of launches] says why.
 std::shared_ptr<const c10::Stream> stream_of(at::Device device) {
   if (nccl_serving() == strategies::Serving::launch_order) return own_stream(device);
   static const auto shared = own_stream(device);  // a process uses one device
@@ -190,7 +192,7 @@ class NcclCommunicator final : public Communicator {
   }
   void group_end() override {
     const auto done = std::move(grouped_);
-    GPU_CHECK(ncclGroupEnd());  // the operations are on the stream only now
+    GPU_CHECK(ncclGroupEnd());  // enqueues the operations
     done->record(stream_);
   }
 
@@ -221,7 +223,7 @@ class NcclCommunicator final : public Communicator {
     }
     return std::make_unique<NcclOperation>(done, done ? std::shared_ptr<Ending>(done) : in_order_, call);
   }
-  // NCCL moves by itself; this is where a peer's failure is noticed, also while the host waits.
+  // NCCL progresses by itself. Failures of peers are noticed here, also while the host waits for the device.
   void do_progress() override {
     ncclResult_t state = ncclSuccess;
     GPU_CHECK(ncclCommGetAsyncError(comm_->get(), &state));
@@ -240,14 +242,16 @@ class NcclCommunicator final : public Communicator {
   std::shared_ptr<const c10::Stream> own_stream_;
   CUDAStream stream_;
   std::shared_ptr<NcclComm> comm_;
-  CUDAEvent ready_;  // a wait for an event keeps the record that it saw, so one event serves all operations
+  // One event serves all operations, because a stream that waits for an event keeps waiting for the record it
+  // saw.
+  CUDAEvent ready_;
   Reused<EventEnding> events_;
   std::shared_ptr<EventEnding> grouped_;
   std::shared_ptr<Ending> in_order_ = std::make_shared<StreamEnding>(stream_);
   WhileWaiting waiting_{[this] { look(); }};
 };
 
-// Ranks of the group on this node.
+// The number of ranks of the group on this node.
 int num_local_ranks(const HostGroup& group) {
   MPI_Comm node = MPI_COMM_NULL;
   int size = 0;
@@ -262,17 +266,17 @@ int num_local_ranks(const HostGroup& group) {
 std::unique_ptr<Communicator> make_nccl_communicator(const HostGroup& group, at::Device device) {
   const int64_t without_gpu = group.max(int64_t{device.is_cuda() ? 0 : 1});
   if (without_gpu != 0) throw RefusedByAllRanks(kNeedsGpu);
-  // With NCCL_HOSTID set per process ranks may share a GPU over sockets: a test of function, not of speed.
+  // With NCCL_HOSTID set per process, ranks may share a GPU over sockets. That tests function, not speed.
   const bool emulated = std::getenv("NCCL_HOSTID") != nullptr;
   const int num_ranks = num_local_ranks(group);
-  // A scheduler may show each rank its own GPU alone: the preflight looks whether they differ.
+  // A scheduler may show each rank only its own GPU. The preflight checks that these differ.
   const bool one_each = num_gpus() == 1;
   const int64_t missing = group.max(int64_t{emulated || one_each ? 0 : num_ranks - num_gpus()});
   if (missing > 0) {
     throw RefusedByAllRanks("transport nccl: a node has " + std::to_string(missing) +
                             " more ranks than GPUs; start at most one rank per GPU");
   }
-  static_cast<void>(nccl_serving());  // before the first communicator
+  static_cast<void>(nccl_serving());  // must precede the first communicator
   HostGroup own = group.split(0, group.rank());
   auto comm = std::make_shared<NcclComm>(own, device);
   return std::make_unique<NcclCommunicator>(std::move(own), device, std::move(comm));

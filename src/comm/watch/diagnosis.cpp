@@ -1,4 +1,4 @@
-// From heartbeat pages to a few lines of text.
+// Turns the heartbeat pages of all ranks into a few lines of text.
 #include "comm/watch/diagnosis.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace shardmark {
 namespace {
 
 using States = std::vector<const RankState*>;
-constexpr size_t kMostLines = 4;  // of a kind
+constexpr size_t kMostLines = 4;  // for each kind of line
 
 std::string seconds(double age_s) { return fmt::format("{:.0f} s", std::floor(std::max(age_s, 0.0))); }
 
@@ -34,7 +34,7 @@ std::string place(const RankState& state) {
   return place_text({state.step, state.stage, state.block, state.micro_batch, state.pipeline_stage});
 }
 
-// "stopped by a signal"; empty for a rank of which nothing special is known.
+// For example "stopped by a signal". Empty if there is nothing special about the rank.
 std::string condition(const RankState& state) {
   if (!state.heard) return "its node does not respond";
   if (state.process == 'T') return "stopped by a signal";
@@ -45,7 +45,7 @@ std::string condition(const RankState& state) {
   return "";
 }
 
-// What a rank is in: an operation or a meeting that waits for others, or its own work.
+// Whether the rank waits for others (in an operation or at the end of a stage), and what it is doing.
 bool waits(const RankState& state) { return state.awaited.number > 0 || state.meets || state.rests; }
 std::string occupation(const RankState& state) {
   if (state.rests) return "done with their part";
@@ -53,12 +53,14 @@ std::string occupation(const RankState& state) {
   return (state.meets ? "at the end of " : "in ") + place(state);
 }
 
+// How far a rank has come, as a tuple that compares in the order of Note [Who is behind].
 auto progress(const RankState& state) {
   return std::tuple(waits(state), state.num_points, state.started.number, state.num_stages,
                     state.completed.number);
 }
 
-// What the ranks in front have started and this one has not: "all_gather #123 (4.0 MiB)"; empty: nothing.
+// The next operation that this rank has not started although ranks before it have, such as "all_gather #123
+// (4.0 MiB)". Empty if there is none.
 std::string missing_operation(const RankState& state, const States& others) {
   int64_t most = 0;
   for (const RankState* other : others) {
@@ -112,7 +114,7 @@ class Explanation {
   }
 
  private:
-  // Note [Who is behind].
+  // Implements Note [Who is behind] for the case that all ranks answer.
   void find_slowest() {
     const auto least = progress(**std::min_element(partaking_.begin(), partaking_.end(), less));
     for (const RankState* state : partaking_)
@@ -144,7 +146,7 @@ class Explanation {
     return line;
   }
 
-  // Nodes that say nothing, then a rank a line; the rest in one.
+  // One line per node that does not answer, then one per rank; the remaining ranks share one line.
   std::string behind_lines() const {
     std::vector<std::string> lines;
     std::map<int, States> silent;
@@ -173,7 +175,7 @@ class Explanation {
         std::count_if(behind_.begin(), behind_.end(), [](const RankState* state) { return !state->heard; }));
   }
 
-  // Ranks that are in the same, most of them first.
+  // Ranks that wait in the same operation or place share a line; the largest groups come first.
   std::string waiting_lines() const {
     std::map<std::pair<bool, std::string>, States> groups;
     for (const RankState* state : others_) groups[{!waits(*state), occupation(*state)}].push_back(state);
@@ -194,9 +196,10 @@ class Explanation {
     return untold == 0 ? text : fmt::format("{}\n  and {} ranks elsewhere", text, untold);
   }
 
-  // Operations of one number that are not the same on all ranks; the first of them.
+  // The first operation number under which ranks have started different operations.
   std::string mismatch() const {
-    std::map<std::pair<int64_t, int64_t>, std::map<std::string, States>> operations;  // by stage and number
+    std::map<std::pair<int64_t, int64_t>, std::map<std::string, States>>
+        operations;  // (pipeline stage, number)
     for (const RankState* state : inside_)
       if (latest_->num_points == state->num_points && state->started.number > 0)
         operations[{state->pipeline_stage, state->started.number}][text_of(state->started)].push_back(state);
@@ -229,8 +232,8 @@ class Explanation {
   const NodeMap& node_map_;
   const RankState* latest_ = nullptr;
   double still_s_ = -1;
-  States inside_;     // of a point, and answering
-  States partaking_;  // of those, who do not rest
+  States inside_;     // answering, and in a configuration
+  States partaking_;  // those of inside_ that do not rest
   States behind_, others_;
 };
 

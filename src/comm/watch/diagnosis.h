@@ -1,4 +1,5 @@
-// What the heartbeats of all ranks show when nothing moves: who is behind, in what, and who waits for it.
+// Explains a hang from the heartbeats of all ranks: which ranks are behind, where, and which ranks wait for
+// them.
 #pragma once
 
 #include <string>
@@ -9,19 +10,20 @@
 namespace shardmark {
 
 struct Diagnosis {
-  std::string message;  // lines for people
-  std::string reason;   // one line for the record of the point
+  std::string message;  // several lines for people
+  std::string reason;   // one line for the record of the configuration
 };
 
-// states: of all ranks.
+// `states` holds those of all ranks.
 //
-// Note [Who is behind]: ranks that do not answer. Where all do, those that work on something while the others
-// wait for ranks: they have not come to an end of it for the whole timeout. Where all of them work, or all
-// wait, those that are least far: fewest points begun, then operations started, then stages begun, then
-// operations completed, which come in the same order on every rank.
+// Note [Who is behind]: ranks that do not answer are behind. If all answer, the ranks are behind that work on
+// something while the others wait, because they have not finished it for the whole timeout. If all of them
+// work, or all wait, those ranks are behind that have come least far: fewest configurations begun, then
+// operations started, then stages begun, then operations completed. These come in the same order on every
+// rank, so the counts can be compared.
 Diagnosis explain(std::vector<RankState> states, const NodeMap& node_map);
 
-// "0-1, 3": ascending.
+// Formats ascending numbers: "0-1, 3".
 std::string ranges(const std::vector<int64_t>& numbers);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// The protocol: questions, answers, and the verdict.
+// The protocol of Note [HangMonitor]: questions, answers, and the verdict.
 #include "comm/watch/hang_monitor.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace shardmark {
 namespace {
 
-// A message: its kind, the number of the inquiry, then its content.
+// The first letter of a message is its kind; the number of the inquiry and the content follow.
 constexpr char kAsk = '?', kAnswer = '=', kFound = '!';
 static_assert(std::is_trivially_copyable_v<RankState>);
 
@@ -42,7 +42,8 @@ HangMonitor::HangMonitor(const NodeHeartbeats& heartbeats, const NodeMap& node_m
       options_(options) {}
 
 HangMonitor::Order HangMonitor::look(double now_s) {
-  // Who was stopped itself does not judge at once: its own rank has had no time to move.
+  // If this process was itself stopped for a while, it does not judge at once, because its own rank has had
+  // no time to make progress.
   const double pause_s = now_s - heartbeats_.own().looked_s.exchange(now_s);
   if (pause_s > options_.silent_s) not_before_s_ = std::max(not_before_s_, now_s + options_.silent_s);
   if (auto reason = read_messages(now_s)) return {{}, std::move(reason), true};
@@ -59,11 +60,11 @@ HangMonitor::Order HangMonitor::look(double now_s) {
   return order;
 }
 
-// Answers questions; returns what a node before this one found, if it reported that.
+// Answers questions. Returns the reason if another rank has reported a finding.
 std::optional<std::string> HangMonitor::read_messages(double now_s) {
   while (const auto message = channel_.receive()) {
     const int node = node_map_.node_of[static_cast<size_t>(message->from)];
-    const std::string& bytes = message->bytes;  // of two letters or more
+    const std::string& bytes = message->bytes;  // always two letters or more
     if (bytes[0] == kAsk) {
       channel_.send(message->from, pack(bytes[1], heartbeats_.read(now_s, options_.silent_s)));
       if (node < node_) not_before_s_ = std::max(not_before_s_, now_s + options_.timeout_s);
@@ -83,7 +84,7 @@ void HangMonitor::take_answer(Inquiry& inquiry, int node, const std::string& byt
 
 double HangMonitor::due_s(double now_s) const {
   const double age_s = heartbeats_.least_age_s(now_s);
-  if (age_s < options_.timeout_s) return std::numeric_limits<double>::infinity();  // also: nobody is inside
+  if (age_s < options_.timeout_s) return std::numeric_limits<double>::infinity();  // or nobody is inside
   const double head_start = options_.head_start_s * std::min(node_, 2) + 1.0 * std::max(node_ - 2, 0);
   return std::max(now_s - age_s + options_.timeout_s, not_before_s_) + head_start;
 }
@@ -111,7 +112,7 @@ void HangMonitor::ask_again(Inquiry& inquiry) {
   }
 }
 
-// By all, or by nobody more.
+// All nodes have answered, or no more answers are expected.
 bool HangMonitor::is_answered(const Inquiry& inquiry, double now_s) const {
   return inquiry.answers.size() + 1 == node_map_.names.size() ||
          now_s >= std::max(inquiry.began_s + 2 * options_.answer_s, inquiry.heard_s + options_.answer_s / 2);
@@ -139,7 +140,7 @@ HangMonitor::Order HangMonitor::judge(const Answers& answers, double now_s) {
   return speak(explain(std::move(states), node_map_), rank_0_answers, now_s);
 }
 
-// Rank 0 keeps the study: it writes down what was found, then ends the job. It has some time for that.
+// Rank 0 owns the study. It records the finding, then ends the job; a rank that spoke waits for that.
 HangMonitor::Order HangMonitor::speak(const Diagnosis& finding, bool rank_0_answers, double now_s) {
   if (rank_ == 0) return {finding, finding.reason, true};
   if (rank_0_answers) channel_.send(0, std::string{kFound, ' '} + finding.reason);

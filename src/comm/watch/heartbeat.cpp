@@ -1,4 +1,4 @@
-// What a rank writes to its heartbeat page.
+// Writes a rank's heartbeat page.
 #include "comm/watch/heartbeat.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ void set(std::atomic<T>& place, T value) {
   place.store(value, std::memory_order_relaxed);
 }
 
-// There is one writer.
+// A plain load and store are enough, because each page has only one writer.
 void count(std::atomic<int64_t>& place) { set(place, place.load(std::memory_order_relaxed) + 1); }
 
 }  // namespace
@@ -40,7 +40,8 @@ void Heartbeat::begin_point(std::string_view text) {
     set<int64_t>(*number, 0);
   count(page_.num_points);
   begin_stage("start", 0, 0);
-  page_.point.set(text);  // last: whoever reads it finds the beat of this point, not one of long ago
+  // Set last, so that whoever reads the new text finds the beat of this configuration, not a stale one.
+  page_.point.set(text);
 }
 
 void Heartbeat::end_point() {

@@ -1,4 +1,4 @@
-// Reads pages, and what /proc says of their writers.
+// Reads the pages, and what /proc says about the processes that write them.
 #include "comm/watch/node_heartbeats.h"
 
 #include <sys/stat.h>
@@ -45,7 +45,8 @@ NodeMap make_node_map(const std::vector<std::string>& hosts, const std::vector<i
   return node_map;
 }
 
-// "4711 (a name) with) spaces) T 1 ..."
+// A process name may contain spaces and brackets: "4711 (a name) with) spaces) T 1 ...". So the fields are
+// read after the last ") ".
 ProcessStat process_stat(int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -91,7 +92,8 @@ std::vector<RankState> NodeHeartbeats::read(double now_s, double silent_s) const
     state.heard = true;
     state.answers = now_s - page.looked_s < silent_s && !state.is_stopped() && !state.is_gone();
     copy(state.point, page.point.get());
-    state.beat_age_s = now_s - page.at_s.load(std::memory_order_acquire);  // after its point: see begin_point
+    // Read after the name of the configuration: see begin_point().
+    state.beat_age_s = now_s - page.at_s.load(std::memory_order_acquire);
     state.num_points = page.num_points;
     copy(state.stage, page.stage.get());
     state.num_stages = page.num_stages;

@@ -1,4 +1,4 @@
-// The heartbeat pages of a node's ranks, and a snapshot of them.
+// The heartbeat pages of the ranks of a node, and snapshots of them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace shardmark {
 
-// A page at the time of a snapshot, with ages instead of times: it is sent to other nodes as it is.
+// A page at the time of a snapshot, with ages instead of times. It is sent to other nodes byte for byte.
 struct RankState {
   struct Operation {
     int64_t number = 0;
@@ -22,11 +22,12 @@ struct RankState {
   };
   int64_t rank = 0;
   int64_t pid = 0;
-  char process = '?';    // as in /proc/pid/stat; '-': it is gone; '?': not known
-  bool heard = false;    // its node answers: else nothing of this is known but the rank
-  bool answers = false;  // its watchdog looks
+  char process = '?';  // as in /proc/pid/stat; '-': gone; '?': unknown
+  // The rank's node answers. If not, only the rank number is known.
+  bool heard = false;
+  bool answers = false;  // its watchdog polls
   double beat_age_s = 0;
-  char point[192] = {};  // empty: nobody waits for it
+  char point[192] = {};  // empty: nobody waits for this rank
   int64_t num_points = 0;
   char stage[40] = {};
   int64_t num_stages = 0;
@@ -40,7 +41,7 @@ struct RankState {
   bool is_gone() const { return process == 'Z' || process == 'X' || process == '-'; }
 };
 
-// Which rank is where. Nodes are counted in the order of their lowest ranks.
+// Which ranks are on which node. Nodes are numbered in the order of their lowest ranks.
 struct NodeMap {
   std::vector<int> node_of;                // [rank]
   std::vector<std::string> names;          // [node]
@@ -49,10 +50,11 @@ struct NodeMap {
     return names[static_cast<size_t>(node_of[static_cast<size_t>(rank)])];
   }
 };
-// hosts: the name of each rank's host; first: the lowest rank that shares memory with it.
+// `hosts` has the host name of each rank, `first` the lowest rank that shares memory with it.
 NodeMap make_node_map(const std::vector<std::string>& hosts, const std::vector<int>& first);
 
-// What /proc says of a process of this pid space: its letter, '-' where there is none, and its parent.
+// What /proc/pid/stat says of a process in this PID namespace: its state letter ('-' if it does not exist)
+// and its parent.
 struct ProcessStat {
   char state = '-';
   int64_t parent = -1;
@@ -61,7 +63,7 @@ ProcessStat process_stat(int64_t pid);
 char process_state(int64_t pid);
 int64_t own_pid_space();
 
-// The pages of one node, in the order of its ranks. `memory` keeps them; ranks of one node share it.
+// The pages of one node, in rank order. The ranks of the node share this memory.
 class NodeHeartbeats {
  public:
   using ProcessState = std::function<char(int64_t pid)>;
@@ -70,9 +72,10 @@ class NodeHeartbeats {
 
   HeartbeatPage& own() const { return pages_[own_]; }
   const std::vector<int>& ranks() const { return ranks_; }
-  // Seconds since the last beat of a rank inside a point; none is inside: -1.
+  // Seconds since the last beat of any rank inside a configuration; -1 if none is inside one.
   double least_age_s(double now_s) const;
-  // silent_s: a rank whose watchdog has not looked for so long does not answer, nor does one that is stopped.
+  // Takes a snapshot. A rank does not answer if its watchdog has not polled for silent_s, or if its process
+  // is stopped or gone.
   std::vector<RankState> read(double now_s, double silent_s) const;
 
  private:

@@ -1,4 +1,4 @@
-// A thread that watches a wait, and the processes of /proc.
+// A thread that times a wait, and looks at processes in /proc.
 #include "comm/watch/rendezvous.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A number that the launcher gave a process; -1 where it gave none.
+// A number that the launcher put into the environment of a process; -1 if there is none.
 int64_t variable(const std::string& process, std::initializer_list<const char*> names) {
   const std::string all = '\0' + text_of("/proc/" + process + "/environ");
   for (const char* name : names) {
@@ -42,7 +42,8 @@ int64_t own_local_rank() {
   return std::max<int64_t>(variable("self", {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}), 0);
 }
 
-// Seconds after the timeout: the node that knows who is stopped, then rank 0, then whoever is left.
+// Seconds after the timeout until this rank reports. A node that knows who is stopped comes first, then rank
+// 0, then the other ranks.
 double own_turn_s(bool knows) {
   const auto rank = static_cast<double>(std::max<int64_t>(rank_of("self"), 0));
   return knows ? 0.3 * static_cast<double>(own_local_rank()) : 3 + 2 * std::min(rank, 1.0) + 0.1 * rank;
@@ -86,7 +87,8 @@ RendezvousGuard::RendezvousGuard(Rendezvous rendezvous, double timeout_s,
   };
   try {
     thread_ = std::thread(std::move(watch));
-  } catch (const std::system_error&) {  // no thread more is to be had: a reason to go unguarded, not to end
+    // No more threads can be created. That is no reason to end; the wait goes unguarded.
+  } catch (const std::system_error&) {
   }
 }
 

@@ -1,4 +1,5 @@
-// A timeout for waits of all ranks in which MPI cannot be asked: before its start and in its end.
+// A timeout for the waits of all ranks in which no MPI call can be used: before MPI has started, and in
+// MPI_Finalize.
 #pragma once
 
 #include <condition_variable>
@@ -9,17 +10,20 @@
 
 namespace shardmark {
 
+// The texts of the message.
 struct Rendezvous {
-  std::string missed;  // "the ranks did not find each other"
-  std::string advice;  // the message's last words
+  std::string missed;  // such as "the ranks did not find each other"
+  std::string advice;  // the last words: what to do
 };
 
-// Active while it lives: from the first line of a command until its watchdog is, and from that one's end
-// to MPI's. A rank knows what /proc tells of the ranks that its launcher started on the same node. The node
-// of one that is stopped speaks first, then rank 0; the launcher ends the others.
+// Guards a wait for as long as it lives: first from the start of a command until its watchdog runs, then from
+// the watchdog's end to the end of MPI. A rank knows only what /proc says about the ranks that its launcher
+// started on the same node. A rank on the node of a stopped rank reports first, because it can name it, then
+// rank 0; the launcher ends the others.
 class RendezvousGuard {
  public:
-  // timeout_s 0: never ends anything. say, end: called from the guard's thread; end does not return.
+  // With timeout_s 0 nothing is ever ended. `say` and `end` are called from the guard's thread, and `end`
+  // does not return.
   RendezvousGuard(Rendezvous rendezvous, double timeout_s, std::function<void(const std::string&)> say,
                   std::function<void()> end);
   ~RendezvousGuard();
@@ -35,7 +39,7 @@ class RendezvousGuard {
   std::thread thread_;  // last: it uses all of the above
 };
 
-// Ranks of our launcher on this node that are stopped: "rank 1 (pid 4711, stopped by a signal)".
+// The stopped ranks that our launcher started on this node, such as "rank 1 (pid 4711, stopped by a signal)".
 std::string stopped_neighbours();
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// The watching thread.
+// The thread that polls the hang monitor.
 #include "comm/watch/watchdog.h"
 
 #include <unistd.h>
@@ -52,7 +52,8 @@ void Watchdog::run() {
 void Watchdog::obey(const HangMonitor::Order& order) {
   if (order.say) {
     options_.say(order.say->message);
-    options_.say(order.say->reason);  // last, for whoever keeps the last line: `shardmark launch` does
+    // The reason comes last because `shardmark launch` keeps the last line.
+    options_.say(order.say->reason);
   }
   if (order.record) {
     const std::lock_guard lock(record_mutex_);

@@ -1,5 +1,5 @@
-// The thread that runs the hang monitor (comm/watch/hang_monitor.h), prints what it found, and ends the job:
-// a hang costs minutes and not the job's time limit.
+// The thread that runs the hang monitor (comm/watch/hang_monitor.h), prints what it found, and ends the job.
+// So a hang costs minutes instead of the whole time limit of the job.
 #pragma once
 
 #include <condition_variable>
@@ -15,15 +15,18 @@ namespace shardmark {
 
 struct WatchdogOptions {
   HangMonitorOptions monitor;
-  double every_s = 0.4;  // between looks; a fortieth of it while others are asked
+  // Time between polls. While other nodes are being asked, it is 40 times shorter.
+  double every_s = 0.4;
   double (*clock_s)() = watch_clock_s;
-  std::function<void(const std::string& text)> say;  // the message, then the reason
-  std::function<void()> end_job;                     // need not return
+  // Called with the message, then with the reason.
+  std::function<void(const std::string& text)> say;
+  std::function<void()> end_job;  // may return
 };
 
 class Watchdog {
  public:
-  // timeout 0: never barks, and has no thread. node_map: of all ranks; heartbeats: of this node.
+  // With timeout 0 the watchdog has no thread and never ends the job. `node_map` covers all ranks,
+  // `heartbeats` this node.
   Watchdog(int rank, NodeHeartbeats heartbeats, NodeMap node_map, std::unique_ptr<Channel> channel,
            WatchdogOptions options);
   ~Watchdog();
@@ -32,9 +35,10 @@ class Watchdog {
 
   Heartbeat& heartbeat() { return heartbeat_; }  // of this rank
 
-  // On rank 0, once, from the watchdog's thread and before the job ends: the reason, for the record of the
-  // point that ran. The thread that measures may be anywhere, also in the middle of a write. An empty
-  // function: nothing. Returns when no call of an earlier function is running.
+  // Sets the function that records a finding. It is called on rank 0, once, from the watchdog's thread and
+  // before the job ends, with the reason for the record of the configuration that ran. The thread that
+  // measures may be anywhere then, even in the middle of a write. An empty function turns recording off. When
+  // this returns, no call of an earlier function is running.
   void on_finding(std::function<void(const std::string& reason)> record);
 
  private:
@@ -47,7 +51,7 @@ class Watchdog {
   WatchdogOptions options_;
   Heartbeat heartbeat_;
   HangMonitor monitor_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards ending_
   std::condition_variable ends_;
   bool ending_ = false;
   std::mutex record_mutex_;

@@ -1,4 +1,4 @@
-// Announces operations, compares them, passes them on.
+// Announces every operation to all ranks, compares the announcements, and passes the operation on.
 #include "comm/wrappers/checked.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ struct Packed {
 
 constexpr const char* kReductions[] = {"sum", "average", "min", "max"};  // in the order of ReduceOp
 
-// "reduce (sum) to 0 of 4,194,304 B Float". What a pair of ranks exchanges is its own affair.
+// Describes a call, as in "reduce (sum) to 0 of 4,194,304 B Float". For send_recv only the name counts,
+// because each pair of ranks may exchange something else.
 std::string text_of(const Call& call, int rank, int size) {
   using Root = specs::CollectiveRow::Root;
   const specs::CollectiveRow& row = specs::collective(call.what);
@@ -38,7 +39,8 @@ std::string text_of(const Call& call, int rank, int size) {
 
 class Checked final : public Communicator {
  public:
-  // peers: all communicators of the family, which move while one of them compares.
+  // The inner communicators of all Checked communicators that were split off each other. All of them make
+  // progress while one compares.
   using Peers = std::shared_ptr<std::vector<Communicator*>>;
   Checked(std::unique_ptr<Communicator> inner, HostGroup group, int64_t world_rank, Peers peers)
       : inner_(std::move(inner)), group_(std::move(group)), peers_(std::move(peers)) {
@@ -87,7 +89,8 @@ class Checked final : public Communicator {
     Work work_;
   };
 
-  // Waits for all ranks, while what is in flight goes on: a rank that comes late may be waiting for it.
+  // Gathers what all ranks are about to start. Operations in flight go on meanwhile, because a rank that
+  // comes late may be waiting for one of them.
   void announce(const std::string& operation) {
     ++num_operations_;
     own_.operation = {};

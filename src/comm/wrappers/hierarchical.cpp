@@ -1,4 +1,4 @@
-// The two forms of all-reduce in stages.
+// The two forms of hierarchical all-reduce. transports.h describes them and what they send.
 #include "comm/in_step.h"
 #include "comm/transports.h"
 #include "comm/wrappers/stages.h"
@@ -6,11 +6,14 @@
 namespace shardmark {
 namespace {
 
-// Which ranks are together, and the communicators of the three stages; Note [Order of stages].
+// The communicators of the three stages. The first and the last have the same ranks, but are two
+// communicators: Note [Order of stages].
 struct Levels {
-  std::unique_ptr<Communicator> first;   // of this rank's node
-  std::unique_ptr<Communicator> across;  // of its peers on other nodes; nullptr on a rank that is no leader
-  std::unique_ptr<Communicator> last;    // of the node again
+  std::unique_ptr<Communicator> first;  // this rank's node
+  // This rank and the ranks of the same local rank on other nodes. In the leader form it is nullptr on ranks
+  // that do not lead their node.
+  std::unique_ptr<Communicator> across;
+  std::unique_ptr<Communicator> last;  // this rank's node again
 };
 
 class Hierarchical final : public Communicator {
@@ -57,7 +60,7 @@ class Hierarchical final : public Communicator {
     return all;
   }
 
-  // Stages sum; the average over all ranks is one division at the end of the second.
+  // The stages compute sums. An average over all ranks is one division after the second stage.
   static ReduceOp stage_op(ReduceOp op) { return op == ReduceOp::average ? ReduceOp::sum : op; }
   void divide(Tensor sums, ReduceOp op) const {
     if (op == ReduceOp::average) at::Tensor(sums).div_(size());
@@ -75,7 +78,8 @@ class Hierarchical final : public Communicator {
     return {{reduce, between, broadcast}, {out, in}, {}};
   }
 
-  // What the ranks of a node cannot share evenly, less than an element for each, goes the flat way.
+  // If the elements cannot be divided evenly among the ranks of a node, the rest (fewer elements than ranks)
+  // is all-reduced by the flat communicator.
   Staged sharded_stages(Tensor out, Tensor in, ReduceOp op) {
     const int64_t share = out.numel() / levels_.first->size(), even = share * levels_.first->size();
     const at::Tensor whole = out.view(-1).narrow(0, 0, even), given = in.view(-1).narrow(0, 0, even);
@@ -118,7 +122,7 @@ std::unique_ptr<Communicator> make_hierarchical_communicator(const Options& opti
         "transport hierarchical(form=sharded) needs equally many ranks on every node, here are " +
         std::to_string(least) + " to " + std::to_string(most) +
         "; use form=leader or other numbers of ranks");
-  const int peers = levels.first->rank();  // those with the same place in their nodes
+  const int peers = levels.first->rank();  // ranks with the same local rank are peers
   levels.across = flat->split(sharded || peers == 0 ? peers : -1, group.rank());
   return std::make_unique<Hierarchical>(std::move(flat), std::move(levels), sharded,
                                         to_text(Choice{"hierarchical", options}));

@@ -1,4 +1,4 @@
-// Progresses staged operations.
+// Makes progress on operations that run in stages: Note [Order of stages].
 #include "comm/wrappers/stages.h"
 
 #include <ATen/cuda/CUDAContext.h>
@@ -10,18 +10,19 @@
 namespace shardmark {
 namespace {
 
-constexpr int kSpins = 200;  // fruitless rounds before the core is offered to others
+constexpr int kSpins = 200;  // fruitless polls before the core is yielded
 
 c10::Stream current_stream() { return at::cuda::getCurrentCUDAStream().unwrap(); }
 
-// Starts what may start: at most as many stages as the operation before has started.
+// Starts the stages that may start: this operation may have started at most as many stages (`allowed`) as the
+// operation before it.
 void advance(Staged& staged, size_t allowed) {
   c10::OptionalStreamGuard guard;
   if (staged.own) guard.reset_stream(*staged.own->stream);
   const size_t num_stages = staged.stages.size();
   while (!staged.done && (staged.num_started == num_stages || staged.num_started < allowed) &&
          staged.current.poll()) {
-    staged.current.wait();  // on a GPU: orders the operation's stream after it
+    staged.current.wait();  // on a GPU: orders the operation's stream
     if (staged.num_started < num_stages) {
       staged.current = staged.stages[staged.num_started++]();
       continue;

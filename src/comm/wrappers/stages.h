@@ -1,8 +1,9 @@
-// Operations that run in stages, each stage an operation of another communicator.
+// Operations that run in stages. Each stage is an operation of another communicator.
 //
 // Note [Order of stages]: a communicator must see its operations in the same order on every rank, but when a
-// stage ends is a matter of time. So stage s of every operation has a communicator (or one per rank) of its
-// own, and starts only after stage s of all operations before it has started.
+// stage completes is a matter of time and differs between ranks. So stage s of every operation runs on a
+// communicator of its own (one communicator per stage, or one per stage and rank), and it starts only after
+// stage s of all earlier operations has started.
 #pragma once
 
 #include <c10/core/Event.h>
@@ -17,14 +18,15 @@
 
 namespace shardmark {
 
-using Stage = std::function<Work()>;  // starts it
+using Stage = std::function<Work()>;  // starts the stage
 
-// One operation in its stages. On the CPU a stage starts when the one before is complete; on a GPU all are
-// enqueued at once, on a stream of the operation's own, which the communicators order their own streams by.
+// One operation in its stages. On the CPU a stage starts when the one before it is complete. On a GPU all
+// stages are enqueued at once on a stream that belongs to the operation; the communicators order their own
+// streams after it.
 struct Staged {
   std::vector<Stage> stages;
-  std::vector<at::Tensor> tensors;  // kept until waited for
-  Work beside;                      // something that runs beside the stages; may be empty
+  std::vector<at::Tensor> tensors;  // kept until the operation was waited for
+  Work beside;                      // runs at the same time; may be empty
   size_t num_started = 0;
   Work current = {};
   bool done = false;
@@ -37,19 +39,21 @@ struct Staged {
 
 class StageQueue {
  public:
-  // all: that operations run on, the flat one first. All move while anybody waits, because other ranks may be
-  // waiting for their operations, and each notices failures of its own.
+  // `all` holds the communicators that operations run on, the flat one first. While a rank waits for any
+  // operation, all of them make progress, because other ranks may be waiting for their operations, and
+  // because each communicator notices its own failures.
   explicit StageQueue(std::vector<Communicator*> all) : all_(std::move(all)) {}
 
   std::unique_ptr<Operation> start(Staged staged);
-  // An operation of flat, which while it is waited for moves the stages of others.
+  // Wraps an operation of the flat communicator, so that waiting for it also moves the stages of other
+  // operations.
   std::unique_ptr<Operation> pass(Work work);
   void progress();  // moves all stages and communicators
   void wait_until(const std::function<bool()>& complete);
 
  private:
   std::vector<Communicator*> all_;
-  std::deque<std::shared_ptr<Staged>> under_way_;  // in the order of their start
+  std::deque<std::shared_ptr<Staged>> under_way_;  // in the order in which they started
 };
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// Hashes pieces that are evenly spaced.
+// Hashes pieces of a file that are evenly spaced.
 #include "data/files/content.h"
 
 #include "schema/content_hash.h"
@@ -6,7 +6,7 @@
 namespace shardmark {
 namespace {
 
-// read(begin, count): that part of the whole.
+// read(begin, count) returns that range of the whole content.
 template <class Read>
 uint64_t hash_pieces(int64_t size, uint64_t hash, Read read) {
   for_pieces(size, 16384, 4096, [&](int64_t begin, int64_t count) {

@@ -1,4 +1,5 @@
-// Reads an index where it is needed: that of a billion documents is larger than a rank's memory.
+// Reads the index only where it is needed, because the index of a billion documents is larger than a rank's
+// memory.
 #include "data/files/megatron_index.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::string_view kMagic("MMIDIDX\0\0", 9);
 constexpr uint64_t kVersion = 1;
-// Of the tokens, by the code in the header.
+// The type of the tokens, by the code in the header.
 const std::map<int, TokenType> kTypes = {{1, kTokenType<uint8_t>}, {2, kTokenType<int8_t>},
                                          {3, kTokenType<int16_t>}, {4, kTokenType<int32_t>},
                                          {5, kTokenType<int64_t>}, {8, kTokenType<uint16_t>}};
@@ -27,7 +28,8 @@ struct [[gnu::packed]] Header {
   int64_t num_sequences, num_documents;
 };
 
-// Checked when it is opened: all of an index of up to a quarter of a million sequences.
+// Pieces that are checked when the index is opened. An index of up to a quarter of a million sequences is
+// checked completely.
 constexpr int64_t kPiece = 4096, kMostPieces = 64;
 
 }  // namespace

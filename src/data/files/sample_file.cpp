@@ -1,4 +1,4 @@
-// glob, open, fstat, pread; each failure in the system's own words.
+// Opens and reads files with plain system calls; failures are reported in the system's own words.
 #include "data/files/sample_file.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
-// A file that samples are read from, where they are needed. It is not mapped into memory: what is cut off, or
-// what a disk fails to give, would then end the process by a signal (SIGBUS) instead of an error.
+// A file from which samples are read when they are needed. It is not mapped into memory: if the file were
+// truncated or the disk failed, a mapping would kill the process with a signal (SIGBUS) instead of reporting
+// an error.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +13,12 @@ namespace shardmark {
 
 class SampleFile {
  public:
-  // UsageError "'path': why; advice" where it cannot be opened.
+  // Throws UsageError "'path': why; advice" if the file cannot be opened.
   SampleFile(const std::string& path, const std::string& advice);
   const std::string& path() const { return path_; }
   int64_t size() const { return size_; }  // bytes, when it was opened
-  // Called from several threads at once. UsageError: it has been cut since, or cannot be read.
+  // May be called from several threads at once. Throws UsageError if the file has been truncated since it was
+  // opened, or cannot be read.
   void read(int64_t offset, void* bytes, size_t count) const;
 
  private:
@@ -25,8 +27,8 @@ class SampleFile {
   int64_t size_ = 0;
 };
 
-// Visits [0, size) in pieces of at most `length`, by (begin, count): all of it up to `most` pieces; of more
-// that many, evenly spaced from the first to the last.
+// Calls visit(begin, count) for pieces of [0, size) of at most `length`. If `most` pieces cover all of it,
+// all of it is visited; otherwise `most` pieces, evenly spaced from the first to the last.
 template <class Visit>
 void for_pieces(int64_t size, int64_t length, int64_t most, Visit visit) {
   if (size <= most * length)
@@ -35,9 +37,9 @@ void for_pieces(int64_t size, int64_t length, int64_t most, Visit visit) {
     for (int64_t i = 0; i < most; ++i) visit((size - length) * i / (most - 1), length);
 }
 
-// Of a source's option `files`: the files that match patterns separated by blanks, from the working directory
-// or else from the suite's folder; sorted, each once, whatever the order of the patterns: all ranks must
-// agree. UsageError: a pattern that no file matches.
+// The files that a source's option `files` names: patterns separated by blanks, looked up in the working
+// directory or else in the suite's folder. They are sorted, and each occurs once, whatever the order of the
+// patterns, because all ranks must agree. Throws UsageError if a pattern matches no file.
 std::set<std::string> matching_files(const std::string& source, const std::string& patterns,
                                      const std::string& folder);
 

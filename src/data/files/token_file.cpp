@@ -1,4 +1,4 @@
-// Headers, checked against the bytes behind them.
+// Parses the headers of token files, and checks them against the size of the file.
 #include "data/files/token_file.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string index_of(const std::string& path) {
   return std::filesystem::path(path).replace_extension(".idx").string();
 }
 
-// Megatron-LM's tokens have no header: without their index they look like a damaged file of llm.c.
+// A token file of Megatron-LM has no header, so without its index it looks like a damaged file of llm.c.
 std::string without_index(const SampleFile& file) {
   return fmt::format(" and has no index '{}' beside it, as one of Megatron-LM's needs: copy that, too",
                      index_of(file.path()));

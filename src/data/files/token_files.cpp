@@ -1,4 +1,4 @@
-// Checks of token files: their vocabulary, and where documents begin.
+// Checks token files: that their tokens are in the vocabulary, and that documents can be told apart.
 #include "data/files/token_files.h"
 
 #include <fmt/format.h>
@@ -12,9 +12,11 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kTokenPiece = 8192, kMostTokenPieces = 1024;  // tokens; pieces of all files
+// A piece is this many tokens; the number of pieces is for all files together.
+constexpr int64_t kTokenPiece = 8192, kMostTokenPieces = 1024;
 
-// Whether the token is in the file: most likely in the first piece, and where it is not, the whole is read.
+// Whether the token occurs in the file. It is usually found in the first piece; the whole file is read only
+// if it does not occur.
 bool has_token(const TokenFile& file, int64_t token) {
   std::vector<int64_t> tokens;
   for (int64_t first = 0; first < file.size(); first += kTokenPiece) {
@@ -25,8 +27,8 @@ bool has_token(const TokenFile& file, int64_t token) {
   return false;
 }
 
-// Without a token where a document begins, all would be one document, as if it were joined; and the index of
-// Megatron-LM would be passed over for it.
+// Checks that the given tokens occur in the file. If they did not, the whole file would count as one
+// document, as with `joined`, and Megatron-LM's index would be ignored in their favour.
 void check_documents(const TokenFile& file, const Options& options) {
   if (options.at("documents") == "joined") return;
   const auto begin = options.at("begin").get<int64_t>(), end = options.at("end").get<int64_t>();

@@ -1,4 +1,4 @@
-// The files of data `tokens`: opened, and looked at before the first step.
+// Opens the files of data `tokens` and checks them before the first step.
 #pragma once
 
 #include <span>
@@ -10,15 +10,15 @@
 
 namespace shardmark {
 
-// In the order of their sorted paths. options: of the resolved choice. UsageError: no file, a damaged one,
-// one with tokens that a model of this vocabulary lacks, or one whose documents cannot be told apart as the
-// options say. Of all files at most 8 million tokens are looked at, and more only for a document's first or
-// last token.
+// Returns the files in the order of their sorted paths. `options` are those of the resolved choice. Throws
+// UsageError if there is no file, if one is damaged, if one has tokens outside the vocabulary, or if the
+// documents of one cannot be told apart as the options require. At most 8 million tokens of all files are
+// checked, and more only to look for the token that begins or ends a document.
 std::vector<TokenFile> open_token_files(const Options& options, int64_t vocabulary,
                                         const std::string& folder);
 
-// Tokens from `first` on. UsageError: one of them is not in the vocabulary. A token without a row in the
-// model's tables would end a GPU's context, with no word of where it is.
+// Reads tokens from `first` on. Throws UsageError if one of them is not in the vocabulary. On a GPU, a token
+// without a row in the model's tables would destroy the context without a hint to its position.
 void read_tokens(const TokenFile& file, int64_t vocabulary, int64_t first, std::span<int64_t> tokens);
 
 }  // namespace shardmark

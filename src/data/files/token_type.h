@@ -1,4 +1,4 @@
-// An integer type of tokens in a file, and how they become 64 bits wide.
+// An integer type of tokens in a file, and its conversion to 64 bits.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,5 @@
-// The distributed sampler: a position in the endless sequence of epochs, and the epoch's permutation there.
+// The distributed sampler: a global position in the endless sequence of epochs, and the permutation of the
+// epoch at that position.
 #include "data/order/sampler.h"
 
 #include <cmath>
@@ -15,7 +16,7 @@ Permutation::Permutation(int64_t size, uint64_t key) : size_(size) {
   for (int round = 0; round < kRounds; ++round) keys_[round] = hash_of(key, round);
 }
 
-// See Note [Shuffling without a list].
+// Implements Note [Shuffling without a list].
 int64_t Permutation::operator()(int64_t position) const {
   const auto shift = [](int64_t value, uint64_t hash, int64_t n) {
     value += below(hash, n);

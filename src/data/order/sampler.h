@@ -1,4 +1,4 @@
-// Which samples a rank sees: every epoch is a shuffle by (seed, epoch) that all ranks agree on without
+// Which samples a rank sees. Every epoch is a shuffle by (seed, epoch), which all ranks compute alike without
 // communication.
 #pragma once
 
@@ -28,7 +28,7 @@ class Permutation {
   uint64_t keys_[kRounds];
 };
 
-// A sample as it is seen in one epoch: augmentation is a function of both (and of the seed).
+// A sample as it is seen in one epoch. Augmentation is a function of index and epoch (and of the seed).
 struct Draw {
   int64_t index;
   int64_t epoch = 0;
@@ -36,18 +36,18 @@ struct Draw {
 };
 
 // The orders of epochs 0, 1, 2 ... laid end to end make one endless sequence. Step s takes its next global
-// batch (ranks x accumulation x batch) from it; inside that, rank r holds the contiguous part r, cut into
-// `accumulation` micro-batches. So none is lost, none doubled, a global batch that reaches past the end of an
-// epoch goes on with the start of the next (a set smaller than one global batch included), and the global
-// batch is the same however it is divided. A pure function of its arguments: no state, no stored order, the
-// same cost for any number of samples.
+// batch (ranks x accumulation x batch) from it. Within that, rank r holds the contiguous r-th part, divided
+// into `accumulation` micro-batches. So no sample is lost or seen twice. A global batch that reaches past the
+// end of an epoch goes on with the start of the next, even if the set is smaller than one global batch. The
+// global batch is the same however it is divided among ranks. All this is a pure function of the arguments:
+// there is no state and no stored order, and the cost does not depend on the number of samples.
 class DistributedSampler {
  public:
   DistributedSampler(int64_t num_samples, int64_t ranks, int64_t rank, int64_t batch_size,
                      int64_t accumulation, int64_t seed);
-  // Of a training point; data_rank: the copy of the model.
+  // For a training configuration. data_rank is the index of the model replica.
   DistributedSampler(const Point& point, int64_t num_samples, int64_t data_rank);
-  // The batch_size samples of this rank's micro-batch.
+  // Returns the batch_size samples of this rank's micro-batch.
   std::vector<Draw> draw(int64_t step, int64_t micro_batch) const;
   int64_t accumulation() const { return accumulation_; }
 

@@ -1,4 +1,4 @@
-// Rank 0 says who sends to whom, all ranks do it.
+// Rank 0 announces who sends to whom, and all ranks do it.
 #include "doctor/machine/exchange.h"
 
 #include <algorithm>
@@ -10,12 +10,13 @@
 namespace shardmark::machine {
 namespace {
 
-// A repeat is as many exchanges as take so long together, so that neither clocks nor the barrier before it
-// show.
+// A repeat consists of as many exchanges as take this long together, so that neither the clock's resolution
+// nor the barrier before it matters.
 constexpr double kRepeatS = 0.01;
 constexpr int kMostTimes = 8;
 
-// One that connects, one that tells how many a repeat takes, and the repeats: seconds of an exchange.
+// Makes one exchange to connect, one to find out how many fit into a repeat, and then the repeats. Returns
+// the seconds of one exchange for each repeat.
 std::vector<double> repeat(const HostGroup& world, const ExchangeOptions& options, Exchanger& exchanger,
                            const doctor::Receivers& receivers, int64_t bytes, int repeats) {
   const int rank = world.rank();

@@ -1,4 +1,4 @@
-// Exchanges of bytes between ranks, over the transport that runs use, timed.
+// Timed exchanges of bytes between ranks, over the transport that runs use.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,26 +16,29 @@ inline constexpr int64_t kSmallBytes = 8;
 struct ExchangeOptions {
   std::string transport;
   at::Device device{at::kCPU};
-  Heartbeat* heartbeat = nullptr;  // where operations and meetings are noted, for a watchdog
+  // The watchdog's notes: operations and waits for other ranks are recorded here.
+  Heartbeat* heartbeat = nullptr;
 };
 
-// A communicator and what it sends and receives. All ranks of the group call it alike, with as many bytes:
-// one that rests exchanges with itself, because the tags of messages follow from what went before.
+// A communicator with buffers to send and receive. All ranks of the group call it together with the same
+// number of bytes. A rank that rests exchanges with itself, because the tags of messages follow from the
+// number of earlier operations.
 class Exchanger {
  public:
   Exchanger(const HostGroup& group, const ExchangeOptions& options);
-  double exchange_s(int from, int to, int64_t bytes);  // at most doctor::kExchangeBytes, both ways at once
+  // Sends and receives at the same time, at most doctor::kExchangeBytes each. Returns seconds.
+  double exchange_s(int from, int to, int64_t bytes);
 
  private:
   std::unique_ptr<Communicator> comm_;
   at::Tensor out_, in_;
 };
 
-// A barrier, and what follows it, as the watchdog calls it.
+// A barrier. The watchdog calls the wait and what follows it by the name `stage`.
 void meet(const HostGroup& world, Heartbeat* heartbeat, const char* stage);
 
-// Runs body on rank 0, whose exchanges (doctor/exchange.h) all ranks take part in until it returns: what is
-// measured next is decided by one rank, and is the same for all. Collective.
+// Runs `body` on rank 0; until it returns, all ranks take part in the exchanges that it asks for
+// (doctor/exchange.h). So one rank decides what is measured next, for all ranks. Collective.
 void lead_exchanges(const HostGroup& world, const ExchangeOptions& options,
                     const std::function<void(doctor::Exchange)>& body);
 

@@ -1,4 +1,4 @@
-// Facts put together from their sources, and the binding of ranks.
+// Assembles the facts from their sources, and binds ranks.
 #include "doctor/machine/facts.h"
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ doctor::CpuFacts cpu_facts(const Topology& topology, const FactsOf& given) {
   return facts;
 }
 
-// What the first rank of a node knows of all: who sits where.
+// Parses what the ranks of a node told its first rank: where each may run, and where its GPU is.
 std::vector<doctor::Seat> seats_of(const std::vector<std::string>& texts) {
   std::vector<doctor::Seat> seats;
   for (const std::string& text : texts) {
@@ -45,7 +45,8 @@ std::vector<doctor::Seat> seats_of(const std::vector<std::string>& texts) {
 Bound bind_ranks(const Topology& topology, const HostGroup& node, at::Device device) {
   const nlohmann::json seat = {doctor::ranges_text(topology.allowed()), numa_of_pci(pci_bus_id(device))};
   const auto seats = seats_of(node.gather(seat.dump()));
-  nlohmann::json told;  // by the first rank of the node: who binds, and the cores of each rank
+  // The answer of the node's first rank: who binds, and the cores of each rank.
+  nlohmann::json told;
   if (node.rank() == 0) {
     const auto binding = doctor::assign_cores(topology.cores(), seats, granted_cores());
     told["by"] = binding.by_launcher ? "launcher" : "nobody";
@@ -84,7 +85,7 @@ doctor::RankFacts facts_of_rank(const Topology& topology, const HostGroup& world
 
 std::vector<doctor::RankFacts> gather_facts(const HostGroup& world, const doctor::RankFacts& own) {
   std::vector<doctor::RankFacts> facts;
-  // Names of folders and values of variables may hold any bytes.
+  // Folder names and variables may contain any bytes, so invalid UTF-8 is replaced.
   for (const std::string& text :
        world.gather(nlohmann::json(own).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)))
     facts.push_back(nlohmann::json::parse(text).get<doctor::RankFacts>());

@@ -1,4 +1,4 @@
-// Facts of a GPU. Constants are NVML's own (nvml.h).
+// Facts about GPUs. The constants are NVML's own (nvml.h).
 #include "doctor/machine/gpu.h"
 
 #include <cuda_runtime_api.h>
@@ -28,20 +28,20 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-// NVML counts milliwatts.
+// Converts NVML's milliwatts; 0 means unknown.
 int64_t watts(unsigned milliwatts) { return milliwatts == 0 ? doctor::kUnknown : milliwatts / 1000; }
 int64_t known(unsigned number) { return number == 0 ? doctor::kUnknown : number; }
 
-// Why CUDA shows no GPU, by its own name for it.
+// Why CUDA shows no GPU, with CUDA's name of the error.
 std::string error_of_cuda() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
-  static_cast<void>(cudaGetLastError());  // or the next call reports it again
+  static_cast<void>(cudaGetLastError());  // clears it; else the next call reports it
   if (error == cudaSuccess) return "";
   return fmt::format("{}: {}", cudaGetErrorName(error), cudaGetErrorString(error));
 }
 
-// GPUs of this process that CUDA cannot reach from this one but through the host's memory.
+// The number of this process's GPUs that CUDA can reach from this one only through host memory.
 int64_t num_unreachable(int device, int64_t visible) {
   int64_t num = 0;
   for (int peer = 0; peer < visible; ++peer) {
@@ -52,7 +52,8 @@ int64_t num_unreachable(int device, int64_t visible) {
   return num;
 }
 
-// Of all GPUs that NVML shows, which this rank does not use, the one that CUDA is likeliest to refuse.
+// If this rank uses no GPU: adds the oldest GPU that NVML shows, which is the one that CUDA most likely
+// refuses.
 void add_oldest(doctor::GpuFacts& facts, const Nvml& nvml) {
   auto* capability_of = nvml.find<int(void*, int*, int*)>("nvmlDeviceGetCudaComputeCapability");
   auto* name_of = nvml.find<int(void*, char*, unsigned)>("nvmlDeviceGetName");
@@ -113,7 +114,7 @@ doctor::GpuFacts gpu_facts(at::Device device) {
 
 std::string add_nvml(doctor::GpuFacts& facts, const std::string& library) {
   const auto nvml = Nvml::open(library);
-  if (!nvml) return "";  // no driver, a broken one, or a container without it
+  if (!nvml) return "";  // no driver, a broken one, or a container
   facts.in_node = nvml->read<unsigned>("nvmlDeviceGetCount_v2", 0);
   char driver[96] = "";
   if (auto* version = nvml->find<int(char*, unsigned)>("nvmlSystemGetDriverVersion"))

@@ -1,4 +1,4 @@
-// A GPU, as CUDA and NVML describe it.
+// Describes a GPU from what CUDA and NVML report.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,20 +9,20 @@
 
 namespace shardmark::machine {
 
-// NVIDIA's on the PCI bus, whether a driver shows them or not.
+// NVIDIA devices on the PCI bus, whether or not a driver shows them.
 struct GpusOnBus {
-  int64_t computing = 0;  // data-center cards, which have no screen
-  int64_t screens = 0;    // may have one: for computing, or not
+  int64_t computing = 0;  // data-center cards without a screen
+  int64_t screens = 0;    // cards that may have one, which may also compute
 };
 GpusOnBus gpus_on_bus(const std::string& devices = "/sys/bus/pci/devices");
 
-// NUMA node that a PCI device hangs on; -1: none, or nobody knows.
+// The NUMA node to which a PCI device is attached; -1 if there is none or it is unknown.
 int numa_of_pci(const std::string& pci_bus_id);
 
-// On a CPU only how many GPUs there are, for this process and on the node.
+// On a CPU, only the numbers of GPUs of this process and of the node.
 doctor::GpuFacts gpu_facts(at::Device device);
-// What only NVML knows of the GPU whose bus id stands there; stays unknown where it does not answer. Returns
-// the driver's version.
+// Adds what only NVML knows about the GPU with the bus id in `facts`. What NVML cannot read stays unknown.
+// Returns the driver's version.
 std::string add_nvml(doctor::GpuFacts& facts, const std::string& library);
 
 }  // namespace shardmark::machine

@@ -1,4 +1,4 @@
-// Small files of the kernel, and a test of file locking.
+// Reads small files of the kernel, and tests file locking.
 #include "doctor/machine/host.h"
 
 #include <fcntl.h>
@@ -37,9 +37,9 @@ int64_t limit_of(__rlimit_resource resource) {
                                          : static_cast<int64_t>(limit.rlim_cur);
 }
 
-// The type of the file system that holds a path, or its magic number. Asked by path: in a container or a
-// chroot the mount point may be missing from /proc/self/mounts. Source: linux/magic.h, and the file systems'
-// own sources.
+// The type of the file system that holds a path, or its magic number. It is found by path, because in a
+// container or a chroot the mount point may be missing from /proc/self/mounts. Source: linux/magic.h, and the
+// file systems' own sources.
 std::string file_system_of(const std::string& path) {
   static constexpr std::pair<uint32_t, const char*> kTypes[] = {
       {0xEF53, "ext4"},      {0x58465342, "xfs"},    {0x9123683E, "btrfs"}, {0x2FC12FC1, "zfs"},
@@ -56,8 +56,8 @@ std::string file_system_of(const std::string& path) {
   return fmt::format("{:#x}", magic);
 }
 
-// As HDF5 does it: flock on a file there. A directory that cannot be written to tells nothing: the study's
-// own error says more.
+// Tries what HDF5 does: flock on a file in the directory. If the directory cannot be written to, the result
+// is empty; the study's own error will say more.
 std::string try_locking(const std::string& directory) {
   std::string name = directory + "/.shardmark-lock-XXXXXX";
   const File file(mkstemp(name.data()));

@@ -1,4 +1,4 @@
-// This node, as /proc, the control group and the file system describe it.
+// Describes this node from /proc, the control group and the file system.
 #pragma once
 
 #include <string>
@@ -7,9 +7,10 @@
 
 namespace shardmark::machine {
 
-std::string kernel_id();  // of the running kernel: the same in all its containers and namespaces
+// The boot id of the running kernel, which is the same in all its containers and namespaces.
+std::string kernel_id();
 
-// output: the directory where studies go; empty where this rank writes none.
+// `output` is the directory of studies; empty if this rank writes none.
 doctor::HostFacts host_facts(const std::string& output);
 
 }  // namespace shardmark::machine

@@ -1,4 +1,4 @@
-// Two readings of /proc/stat.
+// Compares two readings of /proc/stat.
 #include "doctor/machine/load.h"
 
 #include <sys/resource.h>
@@ -36,7 +36,7 @@ std::vector<doctor::ProcessorUse> use_between(const std::map<int64_t, ProcessorT
   std::vector<doctor::ProcessorUse> all;
   for (const auto& [number, end] : after) {
     const auto begin = before.find(number);
-    // A processor that was idle all the time counts ticks, too: one that has none is not really shown.
+    // An idle processor counts ticks, too. A processor without any is not really shown.
     if (begin == before.end() || end.all <= begin->second.all) continue;
     const auto ticks = static_cast<double>(end.all - begin->second.all);
     const auto share = [&](uint64_t from, uint64_t to) {

@@ -1,4 +1,4 @@
-// What the processors of this node do while all ranks sleep: that is what other processes use.
+// Measures what this node's processors do while all ranks sleep; that is what other processes use.
 #pragma once
 
 #include "comm/host_group.h"
@@ -6,8 +6,8 @@
 
 namespace shardmark::machine {
 
-// Half a second, in which no rank of the world computes. Collective; call it where no rank has work under
-// way.
+// Takes half a second, in which no rank of the world computes. Collective; call it when no rank has work in
+// flight.
 doctor::LoadFacts measure_load(const HostGroup& world, const MpiSession& session);
 
 }  // namespace shardmark::machine

@@ -1,4 +1,4 @@
-// Rounds of exchanges over a transport.
+// Runs the rounds of a tournament over a transport.
 #include "doctor/machine/pairs.h"
 
 #include "base/stats.h"
@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kSmallTimes = 10;
 
-// The ranks that meet each other in a phase: of one node, or of one local number.
+// The ranks that meet each other in a phase: those of one node, or those with the same local rank on all
+// nodes.
 class Ring {
  public:
   Ring(HostGroup group, const PairOptions& options) : group_(std::move(group)), exchanger_(group_, options) {}
@@ -18,8 +19,9 @@ class Ring {
   int rank() const { return group_.rank(); }
   int size() const { return group_.size(); }
 
-  // Times of one exchange, small and large, with this round's partner; NaN where there is none. A rank that
-  // rests meets itself, because operations of a communicator are counted alike on all ranks.
+  // The times of one small and one large exchange with this round's partner; NaN if there is none. A rank
+  // that rests exchanges with itself, because operations of a communicator must have the same count on all
+  // ranks.
   doctor::Meeting meet(int round, int repeats) {
     constexpr doctor::Meeting kRested{NAN, NAN};
     if (round >= doctor::num_rounds(size())) return kRested;
@@ -33,7 +35,8 @@ class Ring {
 
  private:
   double exchange_s(int other, int64_t bytes) { return exchanger_.exchange_s(other, other, bytes); }
-  // The first one, during which the other may still be on its way, does not count.
+  // The median over `times` exchanges. One exchange before them is not counted, because the partner may still
+  // be on its way.
   double typical_s(int other, int64_t bytes, int times) {
     exchange_s(other, bytes);
     std::vector<double> all;
@@ -45,8 +48,8 @@ class Ring {
   Exchanger exchanger_;
 };
 
-// What a round takes before large messages, and what each of those adds: of the slowest pair of the first
-// round.
+// The seconds that a round takes without large messages, and those that each of them adds, for the slowest
+// pair of the first round.
 std::pair<double, double> costs(const HostGroup& world, Ring& ring) {
   world.barrier();
   const double begin = now_s();
@@ -73,7 +76,7 @@ std::vector<doctor::Witness> gather(const HostGroup& world, const Ring& ring, in
 }
 
 void keep_faster(doctor::Meeting& kept, const doctor::Meeting& met) {
-  kept.message_s = std::fmin(kept.message_s, met.message_s);  // fmin passes over a NaN
+  kept.message_s = std::fmin(kept.message_s, met.message_s);  // fmin ignores a NaN
   kept.large_s = std::fmin(kept.large_s, met.large_s);
 }
 
@@ -104,8 +107,8 @@ doctor::PairTest measure_pairs(const HostGroup& world, const PairOptions& option
   const int local = world.split(first, world.rank()).rank();
   const int most_local = static_cast<int>(world.max(static_cast<int64_t>(local)));
   const bool several_nodes = world.max(static_cast<int64_t>(first)) > 0;
-  const double share =
-      several_nodes && most_local > 0 ? 0.3 : 1;  // there are fewer pairs in a node than nodes
+  // A node has fewer pairs of ranks than there are pairs of nodes, so it gets the smaller share.
+  const double share = several_nodes && most_local > 0 ? 0.3 : 1;
   doctor::PairTest test;
   test.large_bytes = doctor::kExchangeBytes;
   test.transport = options.transport;

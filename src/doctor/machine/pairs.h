@@ -1,4 +1,4 @@
-// Every pair of ranks in nodes, and every pair of nodes, measured within a time.
+// Measures every pair of ranks within nodes, and every pair of nodes, within a given time.
 #pragma once
 
 #include "doctor/machine/exchange.h"
@@ -7,11 +7,11 @@
 namespace shardmark::machine {
 
 struct PairOptions : ExchangeOptions {
-  double budget_s = 25;  // for the measurements; connections come on top
+  double budget_s = 25;  // for the measurements; making connections takes longer
 };
 
-// Pairs of a round are disjoint and run at once; across nodes, the ranks of one local number on all nodes.
-// The result is on rank 0. Collective.
+// The pairs of a round are disjoint and exchange at the same time. Across nodes, ranks with the same local
+// rank form the pairs. The result is on rank 0. Collective.
 doctor::PairTest measure_pairs(const HostGroup& world, const PairOptions& options);
 
 }  // namespace shardmark::machine

@@ -1,4 +1,4 @@
-// hwloc's objects as values.
+// Converts hwloc's objects to values.
 #include "doctor/machine/topology.h"
 
 #include <hwloc.h>
@@ -21,7 +21,7 @@ Numbers numbers(hwloc_const_bitmap_t set) {
 }
 
 std::vector<doctor::Core> cores_in(hwloc_topology_t topology) {
-  // Some virtual machines know no cores, only processors.
+  // Some virtual machines show processors, but no cores.
   const bool knows_cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
   const hwloc_obj_type_t type = knows_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
   std::vector<doctor::Core> cores;

@@ -1,4 +1,4 @@
-// The cores of this node, and on which of them this process runs: a thin layer over hwloc.
+// The cores of this node, and those on which this process may run: a thin layer over hwloc.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,16 @@ namespace shardmark::machine {
 
 class Topology {
  public:
-  Topology();  // as far as the control group shows the node. SystemError
+  // Sees what the control group shows of the node. Throws SystemError if hwloc fails.
+  Topology();
 
   const std::vector<doctor::Core>& cores() const { return cores_; }
-  doctor::Numbers allowed() const;  // logical processors that this process may run on, now
+  doctor::Numbers allowed() const;  // processors that this thread may run on now
   doctor::Numbers numa_of(const doctor::Numbers& cpus) const;
-  int num_cores(const doctor::Numbers& cpus) const;  // physical ones with a processor among these
+  // The number of physical cores that have a processor in `cpus`.
+  int num_cores(const doctor::Numbers& cpus) const;
   int num_numa() const;
-  // All threads of this process, and those that they will make. False where the system refuses.
+  // Binds all threads of this process, and those that they will create. Returns false if the system refuses.
   bool bind(const doctor::Numbers& cpus) const;
 
  private:

@@ -1,4 +1,4 @@
-// Each library says its own version; what was compiled against stands in its header.
+// Asks each library for its version. The version that was compiled against comes from the header.
 #include "doctor/machine/versions.h"
 
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -27,7 +27,7 @@ std::string mpi_version() {
   return whole.substr(0, whole.find(','));
 }
 
-// Of the library that LibTorch has loaded; it is not linked here.
+// The version of cuBLAS that LibTorch has loaded. It is looked up by name, because it is not linked here.
 std::string cublas_version() {
   const auto version = reinterpret_cast<size_t (*)()>(::dlsym(RTLD_DEFAULT, "cublasLtGetVersion"));
   if (version == nullptr) return "";

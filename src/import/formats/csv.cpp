@@ -1,6 +1,6 @@
-// A table as CSV (RFC 4180): a first line of column names, cells with separators in double quotes. Lines that
-// begin with # are comments. Spreadsheets separate by semicolons where their decimals have commas, or by
-// tabs; Excel may say so in a line "sep=;" before the names.
+// Reads a table as CSV (RFC 4180). The first line has the column names; cells that contain separators are in
+// double quotes. Lines that begin with # are comments. Spreadsheets separate with semicolons if their
+// decimals have commas, or with tabs. Excel may name the separator in a line "sep=;" before the column names.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ int64_t columns_in(std::string_view line, char separator) {
                        [](const auto& cell) { return is_column(column_of(cell)); });
 }
 
-// That by which most columns are known.
+// The separator with which most column names are known.
 char separator_of(std::string_view names) {
   constexpr std::string_view kSeparators = ",;\t|";
   return *std::max_element(kSeparators.begin(), kSeparators.end(), [&](char one, char other) {
@@ -105,8 +105,8 @@ class CsvReader {
     require_few(std::ssize(rows_), source_);
   }
 
-  // "0,35" is 0.35 where commas do not separate. In a table that has both, a point may as well stand between
-  // thousands.
+  // If cells are not separated by commas, "0,35" means 0.35. A table that uses both commas and points is
+  // refused, because one of them might separate thousands.
   std::string number_text(const std::string& column, const std::string& cell, const std::string& where) {
     if (separator_ == ',' || !is_measured_column(column)) return cell;
     const size_t mark = cell.find_first_of(",.");
@@ -128,7 +128,7 @@ class CsvReader {
 
   const Source& source_;
   char separator_ = ',';
-  char decimal_ = 0;  // the first that a number had
+  char decimal_ = 0;  // the mark of the first number that had one
   std::vector<std::string> names_;
   std::vector<TableRow> rows_;
 };

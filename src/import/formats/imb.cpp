@@ -1,6 +1,6 @@
-// Intel MPI Benchmarks, IMB-MPI1: a table for each benchmark and number of processes, with the least, largest
-// and mean time of a rank. Sendrecv is a ring, as our send_recv. Source: github.com/intel/mpi-benchmarks,
-// src_c/IMB_output.c (2019 to 2021.8).
+// Reads Intel MPI Benchmarks, IMB-MPI1: one table for each benchmark and number of processes, with the least,
+// the largest and the mean time of a rank. Sendrecv is a ring, like our send_recv. Source:
+// github.com/intel/mpi-benchmarks, src_c/IMB_output.c (2019 to 2021.8).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class ImbReader {
     } else if (is(0, "#") && is(1, "Intel(R)") && is(2, "MPI") && is(3, "Benchmarks") && words.size() > 4) {
       said_.version = words[4].substr(0, words[4].find(','));
     } else if (is(0, "#") && (is(1, "MPI_Datatype") || is(1, "MPI_Op"))) {
-      // "# MPI_Datatype for reductions    :   MPI_DOUBLE", of -red_data_type
+      // For example "# MPI_Datatype for reductions    :   MPI_DOUBLE", printed for -red_data_type.
       std::string& word = is(1, "MPI_Op") ? reduction_ : is(2, "for") ? reduced_element_ : element_;
       word = words.back();
     } else if (is(0, "#bytes")) {
@@ -64,7 +64,7 @@ class ImbReader {
     }
   }
 
-  // A row whose size is damaged, or stands behind something else.
+  // Whether the line is a row whose size is damaged or preceded by other text.
   bool looks_like_row(const std::vector<std::string_view>& words) const {
     return !columns_.empty() && !words.front().starts_with('#') &&
            std::count_if(words.begin(), words.end(), is_number) + 1 >= std::ssize(columns_);
@@ -88,7 +88,7 @@ class ImbReader {
     if (words.size() != columns_.size() || !line.is_whole) return damaged_.add(line, "it is not whole");
     const int64_t bytes = whole_in(at("#bytes"));
     const double time_us = number_in(at("t_max[usec]"));
-    if (bytes == 0) return;  // no message
+    if (bytes == 0) return;  // without a message
     if (bytes < 0) return damaged_.add(line, "its size is no whole number of bytes");
     if (bytes > values::kMessage.most) return damaged_.add(line, "no run has such a message");
     if (!(time_us > 0)) return damaged_.add(line, "it has no time above 0");
@@ -107,7 +107,7 @@ class ImbReader {
   Contents said_;
   const MpiBenchmark* benchmark_ = nullptr;
   int64_t ranks_ = 0;
-  // What IMB uses where its header says nothing else.
+  // IMB's defaults, used if the header does not name others.
   std::string element_ = "MPI_BYTE", reduced_element_ = "MPI_FLOAT", reduction_ = "MPI_SUM";
   std::vector<std::string> columns_, others_;
 };

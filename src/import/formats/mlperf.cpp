@@ -1,7 +1,8 @@
-// MLPerf training logs: lines ":::MLLOG {json}". Steps are timed by blocks, the training between two
-// evaluations: the time from block_start to block_stop, divided by the steps in it (samples_count /
-// global_batch_size). A line ":::SYSJSON {json}", which some submitters log, says what machine it was.
-// Source: github.com/mlcommons/logging, mlperf_logging/mllog/constants.py; results of training v4.0 and v5.1.
+// Reads MLPerf training logs: lines ":::MLLOG {json}". Steps are not logged one by one, so the step time is
+// that of a block, the training between two evaluations: the time from block_start to block_stop divided by
+// the number of steps in it (samples_count / global_batch_size). Some submitters also log a line ":::SYSJSON
+// {json}" that describes the machine. Source: github.com/mlcommons/logging,
+// mlperf_logging/mllog/constants.py; results of training v4.0 and v5.1.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ std::string word_of(const MlJson& json, const char* key) {
   return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
 }
 
-// Also of a number that is written as text.
+// Also accepts a number that is written as text.
 int64_t count_of(const MlJson& json, const char* key) {
   constexpr double kMost = 1 << 30;
   const std::string word = word_of(json, key);
@@ -156,8 +157,8 @@ class MlPerfReader {
         said_.facts[key] = facts_[key].is_string() ? facts_[key].get<std::string>() : facts_[key].dump();
   }
 
-  // The log does not say which ranks share a copy of the model: a batch is a rank's share of all samples of a
-  // step.
+  // The log does not say which ranks share a copy of the model. So the batch size is a rank's share of all
+  // samples of a step.
   void set_batch(Point& point) {
     const int64_t batch = need("global_batch_size");
     const int64_t micro_batches = std::max<int64_t>(count_of(facts_, "gradient_accumulation_steps"), 1);

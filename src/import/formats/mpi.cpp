@@ -1,4 +1,4 @@
-// See mpi.h.
+// Makes a record from a row of an MPI benchmark.
 #include "import/formats/mpi.h"
 
 #include "import/collective_record.h"

@@ -1,4 +1,5 @@
-// What the MPI benchmarks (OSU, Intel) share: a name of theirs, our collective, and what they mean by a size.
+// What the readers of MPI benchmarks (OSU, Intel) share: the benchmark's name, our collective, and what the
+// benchmark means by a size.
 #pragma once
 
 #include <array>
@@ -13,7 +14,8 @@ namespace shardmark::imports {
 struct MpiBenchmark {
   std::string_view name;
   specs::Collective collective;
-  bool per_rank = false;  // a size is the part of each rank, of which the larger side has one for each
+  // If true, a size is that of one rank's part, and the larger side has such a part for each rank.
+  bool per_rank = false;
 };
 
 template <size_t kCount>
@@ -23,7 +25,7 @@ const MpiBenchmark* find_benchmark(const std::array<MpiBenchmark, kCount>& all, 
   return nullptr;
 }
 
-// time_us: of `bytes` as the benchmark counts them, on so many ranks.
+// time_us is the time for `bytes`, counted as the benchmark does, on this number of ranks.
 Record mpi_record(const MpiBenchmark& benchmark, int64_t bytes, int64_t ranks, double time_us,
                   int64_t num_steps, std::string_view element);
 

@@ -1,4 +1,4 @@
-// See nccl.h.
+// Names, checks and records that the text and the JSON of nccl-tests share.
 #include "import/formats/nccl.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,8 @@ const specs::CollectiveRow* row_of_test(const std::string& test) {
 
 bool is_of_name(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
 
-// How far printed numbers are from `expected`, which follows from one that was printed, too.
+// Whether a printed number agrees with `expected`, which was computed from another printed number with the
+// relative error `relative`. Both were rounded when they were printed.
 bool agrees(const Printed& printed, double expected, double relative) {
   return std::abs(printed.value - expected) <= 1.01 * (printed.half + expected * relative) + 1e-9;
 }
@@ -38,7 +39,7 @@ std::string nccl_test_in(std::string_view line) {
     const size_t after = end + kPerf.size();
     const bool ends_word = after == line.size() || line.substr(after).starts_with("_mpi") ||
                            std::string_view(" \t'\";)&|,:").find(line[after]) != std::string_view::npos;
-    if (!ends_word) continue;  // a folder: /opt/net_perf/
+    if (!ends_word) continue;  // part of a folder's name: /opt/net_perf/
     size_t begin = end;
     while (begin > 0 && is_of_name(line[begin - 1])) --begin;
     const std::string test(line.substr(begin, end - begin));

@@ -1,6 +1,6 @@
-// What nccl-tests write with -J (2.17.4 and later). Of each process it lists one device, whatever number of
-// GPUs the process has. With -I 1 (2.19.2) it holds the time of every iteration, which become the samples of
-// a record.
+// Reads what nccl-tests write with -J (2.17.4 and later). The file lists one device of each process, whatever
+// number of GPUs the process has. With -I 1 (2.19.2) it contains the time of every iteration; these become
+// the samples of a record.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,14 +21,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A file may hold several, which people append to each other; nccl-tests write each in one line, so a place
-// is the byte. One that was cut or damaged is whole up to the last result before that.
+// One JSON document of a file. A file may contain several, because people append them to each other.
+// nccl-tests write each in one line, so error messages give the byte. If a document was cut or damaged, its
+// results up to there are used.
 struct Document {
   Json json;
   std::optional<size_t> damaged_at;
 };
 
-// How long the object is that the text begins with; npos: it does not end.
+// The length of the object that the text begins with; npos if it does not end.
 size_t object_length(std::string_view text) {
   int64_t depth = 0;
   bool is_quoted = false;
@@ -62,7 +63,7 @@ int64_t whole_of(const Json& object, const char* key) {
   return found == object.end() || !found->is_number_integer() ? 0 : found->get<int64_t>();
 }
 
-// Null where there is none, over which a loop has no turn.
+// Returns null if the key is missing; a loop over null does nothing.
 const Json& part_of(const Json& object, const char* key) {
   static const Json none;
   const auto found = object.find(key);
@@ -74,7 +75,8 @@ std::string text_in(const Json& object, const char* key) {
   return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
 }
 
-// %lf has six decimals. A NaN where it is no number: nccl-tests write "nan".
+// Numbers printed with %lf have six decimals. Returns NaN if the value is not a number, because nccl-tests
+// write "nan".
 Printed decimal(const Json& object, const char* key) {
   const auto found = object.find(key);
   return {found == object.end() || !found->is_number() ? Measures::kNone : found->get<double>(), 0.5e-6};
@@ -125,7 +127,7 @@ void read_environment(const Json& json, Contents& said) {
   }
 }
 
-// What the command line gives a flag; 0: it is not there.
+// The value that the command line gives for a flag; 0 if it does not.
 int64_t number_after(const Json& arguments, std::string_view flag, std::string_view long_flag) {
   bool is_next = false;
   for (const Json& argument : arguments) {
@@ -136,7 +138,7 @@ int64_t number_after(const Json& arguments, std::string_view flag, std::string_v
   return 0;
 }
 
-// Every iteration, on the slowest process: the step time is their median then.
+// Takes over the time of every iteration on the slowest process. The step time then becomes their median.
 void add_samples(const Json& result, const char* place, Record& record) {
   const auto iterations = result.find(std::string(place) + "_per_iter");
   if (iterations == result.end() || !iterations->is_object()) return;
@@ -152,7 +154,7 @@ void add_samples(const Json& result, const char* place, Record& record) {
   const double mean_s = m.step_s;
   record.samples = {std::move(steps)};
   summarize(record);
-  m.algbw_gb_s *= mean_s / m.step_s;  // of the median, as the study's own
+  m.algbw_gb_s *= mean_s / m.step_s;  // for the median, as in our own studies
   m.busbw_gb_s *= mean_s / m.step_s;
 }
 
@@ -160,7 +162,7 @@ class JsonReader {
  public:
   JsonReader(const Source& source, const Given& given) : source_(source), given_(given), damaged_(source) {}
 
-  // One document after the other: their trees would be ten times the file's size together.
+  // Reads one document after the other. All their trees together would take ten times the file's size.
   Contents read() {
     const std::string_view text = source_.text;
     const auto begin_at = [&](size_t at) {
@@ -215,13 +217,13 @@ class JsonReader {
     if (size == result.end() || !size->is_number_integer() || *size < 0 || *size > values::kMessage.most)
       return damaged_.add_at(where, fmt::format("its size is no number of bytes that a run has: {}",
                                                 size == result.end() ? "none" : quoted_line(size->dump())));
-    if (*size == 0) return;  // no message
+    if (*size == 0) return;  // without a message
     for (const char* key : {"out_of_place", "in_place"}) add_place(result, key, number, where);
   }
 
   void add_place(const Json& result, const char* key, int64_t number, const std::string& where) {
     const auto found = result.find(key);
-    if (found == result.end() || found->is_null()) return;  // the replay of a trace is in place alone
+    if (found == result.end() || found->is_null()) return;  // a replayed trace has only in-place results
     if (!found->is_object()) return damaged_.add_at(where, fmt::format("its {} is no object", key));
     if (found->contains("cpu_time"))
       throw UsageError(where + "its times are of the CPU alone (-C), which a study cannot hold");

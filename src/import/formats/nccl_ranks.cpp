@@ -1,4 +1,4 @@
-// Reads the lines of ranks, and makes a placement of them; see Note [Nodes that share a host name].
+// Reads the lines that list ranks, and derives the placement from them: Note [Nodes that share a host name].
 #include "import/formats/nccl_ranks.h"
 
 #include <fmt/format.h>
@@ -15,14 +15,14 @@
 namespace shardmark::imports {
 namespace {
 
-// Not of a line that another one interrupts: "NVIDIA A100node-a:2:2 [1] NCCL INFO Bootstrap ...".
+// Rejects a line that another one interrupts, such as "NVIDIA A100node-a:2:2 [1] NCCL INFO Bootstrap ...".
 bool is_device_name(std::string_view name) {
   constexpr size_t kLongest = 100;
   return name.size() <= kLongest && name.find_first_of("#[]<>|=\"") == std::string_view::npos &&
          name.find("NCCL ") == std::string_view::npos && printable(name, "") == name;
 }
 
-// Up to three, and how many more.
+// Formats up to three ranks, and the number of the others.
 std::string few(const std::vector<int64_t>& ranks) {
   const auto first = ranks.begin(), last = first + std::min<std::ptrdiff_t>(std::ssize(ranks), 3);
   return fmt::format("{}{}", fmt::join(first, last, ", "),
@@ -96,11 +96,11 @@ NcclRank read_rank(const Line& line, const std::vector<std::string_view>& words,
 
 // Note [Nodes that share a host name]
 //
-// A device that is listed twice of one host name is either shared by two ranks (NCCL refuses that unless
-// NCCL_HOSTID differs), or there are two nodes of that name, such as "localhost" or names that are cut at the
-// first dot. Only the user knows; the k-th entry of a device is then of the k-th node. Where the number is
-// the same and the bus differs, each process sees one GPU alone (CUDA_VISIBLE_DEVICES), so it is one node
-// unless a flag says otherwise.
+// A device may be listed twice for one host name. Either two ranks share it (NCCL refuses that unless
+// NCCL_HOSTID differs), or two nodes have the same name, such as "localhost" or names that are cut at the
+// first dot. Only the user knows. With two nodes, the k-th entry of a device belongs to the k-th node. If the
+// device numbers are equal but the buses differ, each process sees only its own GPU (CUDA_VISIBLE_DEVICES),
+// so it is one node unless a flag says otherwise.
 NcclPlacement nccl_placement(std::vector<NcclRank> listed, const Given& given, int64_t per_listed) {
   NcclPlacement placement;
   if (std::ssize(listed) > values::kRanks.most / per_listed)
@@ -109,10 +109,10 @@ NcclPlacement nccl_placement(std::vector<NcclRank> listed, const Given& given, i
   std::stable_sort(listed.begin(), listed.end(),
                    [](const NcclRank& one, const NcclRank& other) { return one.rank < other.rank; });
   require_each_once(listed, per_listed);
-  std::map<std::string, int64_t> nodes_of;                         // by host name, as many as there may be
-  std::map<std::pair<std::string, std::string>, int64_t> entries;  // of a device number of a host
+  std::map<std::string, int64_t> nodes_of;  // by host name: the largest possible number of nodes
+  std::map<std::pair<std::string, std::string>, int64_t> entries;  // number of entries by (host, device)
   std::map<std::tuple<std::string, std::string, std::string>, const NcclRank*> on_bus;
-  std::vector<int64_t> number;  // of the entry, from 1
+  std::vector<int64_t> number;  // of each entry among those of its device, from 1
   const NcclRank *twice = nullptr, *before = nullptr;
   for (const NcclRank& one : listed) {
     number.push_back(++entries[{one.host, one.device}]);

@@ -1,6 +1,6 @@
-// nccl-tests' tables. Their header says which columns there are: `redop` and `root` of operations that have
-// them, `error` (the largest deviation) before 2.13, `#wrong` since. The program's name is printed since June
-// 2025, its version since 2.17.4.
+// Reads the tables of nccl-tests. The header names the columns: `redop` and `root` only for operations that
+// have them, `error` (the largest deviation) before 2.13, `#wrong` since. The program's name is printed since
+// June 2025, its version since 2.17.4.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace shardmark::imports {
 namespace {
 
-// Of a number as printed: 103.20 is known to 0.005, 95 to 0.5.
+// Derives the precision of a number from its digits: 103.20 is known to 0.005, 95 to 0.5.
 Printed printed(std::string_view word) {
   const size_t exponent_at = std::min(word.find_first_of("eE"), word.size());
   const size_t point = word.substr(0, exponent_at).find('.');
@@ -52,9 +52,10 @@ class NcclReader {
       note_program(line);
   }
 
-  // A row whose size is damaged, or stands behind something else.
+  // Whether the line is a row whose size is damaged or preceded by other text.
   bool looks_like_row(const std::vector<std::string_view>& words) const {
-    constexpr int64_t kFewest = 4;  // a line of NCCL INFO about channels has numbers, but no type
+    // Lines of NCCL INFO about channels contain numbers, too, but no type.
+    constexpr int64_t kFewest = 4;
     const int64_t numbers = std::count_if(words.begin(), words.end(), is_number);
     return (words.size() == num_cells() && 2 * numbers >= std::ssize(words)) ||
            (numbers >= kFewest && std::any_of(words.begin(), words.end(), is_type));
@@ -110,14 +111,14 @@ class NcclReader {
     if (!words.empty()) said_.versions["nccl"] = words.front();
   }
 
-  // "# nThread 1 nGpus 1 ... warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0"; the first
-  // versions had neither agg nor graph.
+  // Parses "# nThread 1 nGpus 1 ... warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0". The first
+  // versions print neither agg nor graph.
   void begin_run(const std::vector<std::string_view>& words) {
     if (in_table_) end_cut();
     run_ = {};
     listed_.clear();
     is_placed_ = false;
-    // The number behind `key`, behind `of` where that is no "".
+    // The number after `key`, whose preceding word is `of` unless that is "".
     const auto number = [&](std::string_view of, std::string_view key) -> int64_t {
       for (size_t i = 1; i + 1 < words.size(); ++i)
         if (words[i] == key &&
@@ -136,7 +137,7 @@ class NcclReader {
   }
 
   void take_rank(const Line& line, const std::vector<std::string_view>& words) {
-    if (is_placed_) listed_.clear();  // those of another run
+    if (is_placed_) listed_.clear();  // they belong to another run
     is_placed_ = false;
     listed_.push_back(read_rank(line, words, place(source_, line.number)));
   }
@@ -173,7 +174,7 @@ class NcclReader {
   void take_row(const Line& line, const std::vector<std::string_view>& words) {
     if (words.size() != num_cells() || !line.is_whole) return damaged_.add(line, "it is not whole");
     const int64_t bytes = whole_in(words.front());
-    if (bytes == 0) return;  // no message
+    if (bytes == 0) return;  // without a message
     if (bytes < 0) return damaged_.add(line, "its size is no whole number of bytes");
     if (bytes > values::kMessage.most) return damaged_.add(line, "no run has such a message");
     NcclResult result;
@@ -200,7 +201,7 @@ class NcclReader {
     }
   }
 
-  // Nothing where the line is damaged.
+  // Returns nullptr if the line is damaged.
   Measures* add(const NcclResult& result, const Line& line) {
     if (const std::string why = damage(result); !why.empty()) {
       damaged_.add(line, why);
@@ -212,7 +213,7 @@ class NcclReader {
     return &said_.measured.back().record.measures;
   }
 
-  // Where the columns count no wrong elements, the verdict is of the whole table.
+  // If there is no column of wrong elements, the verdict below the table is for the whole table.
   void end_table(int64_t out_of_bounds, const Line& line) {
     const bool counts = std::find(columns_.begin(), columns_.end(), "#wrong") != columns_.end();
     if (in_table_ && out_of_bounds > 0 && !counts)
@@ -224,7 +225,8 @@ class NcclReader {
     test_is_said_ = false;
   }
 
-  // A run lists its ranks, prints its columns once, and ends its table once.
+  // A run lists its ranks, prints its columns once, and ends its table once. Anything else means that several
+  // programs have written to the file.
   [[noreturn]] void refuse_mixed(const Line& line) const {
     throw UsageError(place(source_, line.number) +
                      "two programs wrote into this file at once, so that nobody knows whose these lines are; "
@@ -243,14 +245,16 @@ class NcclReader {
   LeftOut damaged_;
   Contents said_;
   NcclRun run_;
-  std::string test_;           // all_reduce
-  bool test_is_said_ = false;  // by the program itself, and not only by a command that names it
+  std::string test_;  // such as "all_reduce"
+  // Whether the program itself named the test, and not only a command line.
+  bool test_is_said_ = false;
   std::vector<std::string> columns_;
   std::vector<NcclRank> listed_;
   bool in_table_ = false;
-  int64_t per_process_ = 1;  // ranks
-  bool is_placed_ = false;   // a table was begun with the ranks that are listed
-  int64_t num_cut_ = 0;      // tables that did not end
+  int64_t per_process_ = 1;  // ranks per process
+  // Whether a table has begun since the ranks were listed.
+  bool is_placed_ = false;
+  int64_t num_cut_ = 0;  // tables without an end
   size_t first_row_ = 0;
   int64_t last_line_ = 0;
 };

@@ -1,7 +1,8 @@
-// OSU micro-benchmarks, blocking collectives: a table of sizes and latencies; with -f also the least and most
-// of a rank. Their logs do not say how many ranks took part. Elements are floats where the operation reduces
-// and chars else, unless a line "# Datatype:" says (7.1 and later). With -f, 7.3 prints the numbers, but not
-// the names of these columns. Source: osu_util_mpi.c and mpi/collective/*.c of 5.x, 7.3 and 7.4.
+// Reads OSU micro-benchmarks of blocking collectives: a table of sizes and latencies; with -f also the least
+// and the largest time of a rank. The logs do not say how many ranks took part. Elements are floats if the
+// operation reduces and chars otherwise, unless a line "# Datatype:" names another type (7.1 and later). With
+// -f, version 7.3 prints more numbers than column names. Source: osu_util_mpi.c and mpi/collective/*.c of
+// 5.x, 7.3 and 7.4.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ constexpr std::array<MpiBenchmark, 8> kOsuBenchmarks = {
 constexpr std::string_view kTitle = "# OSU ";
 
 struct OsuColumns {
-  size_t avg = 0, max = 0, iterations = 0, validation = 0;  // 0: there is none
+  size_t avg = 0, max = 0, iterations = 0, validation = 0;  // index of the column; 0: there is none
   size_t count = 0;
 };
 
@@ -60,14 +61,15 @@ class OsuReader {
     }
   }
 
-  // A row whose size is damaged, or stands behind something else.
+  // Whether the line is a row whose size is damaged or preceded by other text.
   bool looks_like_row(const std::vector<std::string_view>& words) const {
     if (words.front().starts_with('#') || words.size() < columns_.count) return false;
     const size_t numbers = words.size() == columns_.count ? columns_.count - 1 : columns_.count;
     return std::all_of(words.end() - static_cast<std::ptrdiff_t>(numbers), words.end(), is_number);
   }
 
-  // "# OSU MPI-CUDA Allreduce Latency Test v7.4": the benchmark stands between the kind of MPI and "Latency".
+  // Parses "# OSU MPI-CUDA Allreduce Latency Test v7.4": the benchmark's name is between the kind of MPI and
+  // "Latency".
   void begin(const Line& line) {
     const std::string_view text = line.text;
     const size_t begin = text.find(' ', kTitle.size()), end = text.find(" Latency Test"),
@@ -88,7 +90,8 @@ class OsuReader {
     columns_ = {};
   }
 
-  // The buffers of "MPI-CUDA" are in GPU memory: no table joins these points with those in host memory.
+  // With "MPI-CUDA" the buffers are in GPU memory. This becomes an option of the transport, so that no table
+  // joins these results with those of host memory.
   void note_buffers(std::string_view kind, const Line& line) {
     const size_t dash = kind.find('-');
     Options options;
@@ -99,8 +102,8 @@ class OsuReader {
     said_.transport_options = options;
   }
 
-  // "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations": their words, which hold
-  // blanks.
+  // Parses "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations". The names
+  // themselves contain blanks.
   void read_columns(const Line& line) {
     columns_ = {.count = 1};
     const std::vector<std::string_view> words = words_in(line.text);
@@ -127,7 +130,7 @@ class OsuReader {
     said_.times = times;
   }
 
-  // A row of 7.3 with -f is "4 49.70 17.48 105.89 1000": size, mean, least, most, iterations.
+  // With -f, a row of 7.3 is "4 49.70 17.48 105.89 1000": size, mean, least, largest, iterations.
   void find_unnamed_columns(const std::vector<std::string_view>& words, const Line& line) {
     if (columns_.count != 2 || words.size() != 5) return;
     const double mean = number_in(words[1]), least = number_in(words[2]), most = number_in(words[3]);
@@ -149,7 +152,7 @@ class OsuReader {
       return damaged_.add(line, "it is not whole");
     const int64_t steps = columns_.iterations > 0 ? whole_in(words[columns_.iterations]) : 0;
     const int64_t bytes = whole_in(words.front());
-    if (bytes == 0) return;  // no message
+    if (bytes == 0) return;  // without a message
     if (bytes < 0) return damaged_.add(line, "its size is no whole number of bytes");
     if (bytes > values::kMessage.most) return damaged_.add(line, "no run has such a message");
     note_times(line);

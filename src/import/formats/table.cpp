@@ -1,4 +1,4 @@
-// See table.h.
+// Reads rows of named cells into records, and checks that times, rates and batch sizes agree with each other.
 #include "import/formats/table.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,8 @@
 namespace shardmark::imports {
 namespace {
 
-// A mean is rounded, and rates come from other steps than medians; a wrong unit is off by a thousand.
+// Tolerances. A mean is rounded, and rates may come from other steps than medians, but a wrong unit is off by
+// a thousand.
 constexpr double kRounding = 0.05, kOtherUnit = 100;
 constexpr Real kTimeOrRate{0, 1e18, /*is_open=*/true};
 constexpr const char* kOthers[] = {"nodes",   "seed",          "launch",       "step_s",
@@ -33,8 +34,8 @@ const std::vector<std::string>& accepted_columns() {
   return all;
 }
 
-// Whether the text was meant as a choice that this program knows, with options: "fsdp(shard=full". A name may
-// look like it: "ddp (torch)", "llama:8b".
+// Whether the text is meant as a choice of this program with options, such as "fsdp(shard=full". Names of
+// other programs may look similar: "ddp (torch)", "llama:8b".
 bool has_options_of(const AxisRow& axis, const std::string& text) {
   if (!std::holds_alternative<Choices>(axis.accepted) || text.find('=') == std::string::npos) return false;
   const std::vector<std::string>& names = kind_of(axis.key).names;
@@ -43,7 +44,7 @@ bool has_options_of(const AxisRow& axis, const std::string& text) {
   });
 }
 
-// A name of others is kept where a study, a terminal and a message can hold it.
+// Checks that a name of another program fits into a study, a terminal and a message.
 void require_name(const TableCell& cell, size_t most_bytes = 200) {
   const std::string what = cell.place + cell.column;
   if (printable(cell.text, "") != cell.text)
@@ -116,7 +117,7 @@ class RowReader {
       return set_value(axis, values_from_flag(axis, {cell->text}, cell->place + axis.key).front(),
                        record_.point);
     require_name(*cell);
-    if (has_options_of(axis, cell->text)) read_choice(*cell);  // says what is wrong
+    if (has_options_of(axis, cell->text)) read_choice(*cell);  // throws if it does not parse
     unknown.insert(fmt::format("{} {}", axis.key, quoted_line(cell->text)));
     if (std::holds_alternative<Choices>(axis.accepted))
       set_value(axis, as_value(axis, choice_or_name(cell->text)), record_.point);
@@ -210,7 +211,7 @@ void require_columns(const std::vector<TableRow>& rows) {
   }
 }
 
-// Launches of one setting that differ a hundredfold are in different units.
+// If launches of one configuration differ a hundredfold, they are in different units.
 void require_one_unit(const std::vector<Measured>& measured, const std::vector<TableRow>& rows) {
   std::map<std::string, size_t> fastest;
   for (size_t i = 0; i < measured.size(); ++i) {

@@ -1,5 +1,5 @@
-// The same table as YAML or JSON: a list of maps, "- {ranks: 8, model: gpt2_xl, strategy: fsdp, batch_size:
-// 4, step_s: 0.35}".
+// Reads the same table as YAML or JSON: a list of maps, "- {ranks: 8, model: gpt2_xl, strategy: fsdp,
+// batch_size: 4, step_s: 0.35}".
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace shardmark::imports {
 namespace {
 
-// The text from the first line on that is no comment, no blank and no "---".
+// The text from the first line on that is not a comment, not blank and not "---".
 std::string_view from_first_line(std::string_view text) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -29,7 +29,7 @@ std::string_view from_first_line(std::string_view text) {
   return "";
 }
 
-// As a key, in whatever case.
+// Whether the text has a key "ranks", in any case.
 bool has_ranks(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -42,7 +42,8 @@ bool is_list(std::string_view begin) {
   return item != std::string_view::npos && begin[item] == '{';
 }
 
-// JSON is YAML, too: a list of objects, or an object in each line, which becomes an item of a list.
+// JSON is YAML, too: a list of objects, or one object per line. In the latter case each line becomes an item
+// of a list.
 bool is_json_lines(std::string_view begin) {
   const std::string_view line = begin.substr(0, std::min(begin.find('\n'), begin.size()));
   return line.starts_with("{") && line.find('}') != std::string_view::npos && has_ranks(line);
@@ -62,13 +63,13 @@ Source as_list(const Source& source) {
   return list;
 }
 
-// "t.yaml:3:5: " without the column of the text: people count rows.
+// The line of a place such as "t.yaml:3:5: ".
 int64_t line_of(const YamlNode& node, const Source& source) {
   return std::stoll(node.place().substr(source.name.size() + 1));
 }
 
 Contents read_yaml(const Source& source, const Given&) {
-  constexpr size_t kMostBytes = 32 << 20;  // its tree has fifty times as many
+  constexpr size_t kMostBytes = 32 << 20;  // the parsed tree is fifty times as large
   if (source.text.size() > kMostBytes)
     throw UsageError(fmt::format("{}: a table of YAML or JSON has at most {}; save it as CSV", source.name,
                                  format_bytes(static_cast<double>(kMostBytes))));

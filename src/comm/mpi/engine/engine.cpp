@@ -1,4 +1,4 @@
-// Chunks in slots, and who moves them.
+// Chunks in slots, the tags of their messages, and who makes progress.
 #include "comm/mpi/engine/engine.h"
 
 #include <algorithm>
@@ -9,11 +9,12 @@
 namespace shardmark {
 namespace {
 
-// Enough to keep a peer busy while this rank reduces; measured, see comm/README.md.
+// Enough slots to keep a peer busy while this rank reduces. Measured: comm/README.md.
 constexpr int kNumSlots = 4;
-constexpr int kMaxRounds = 64;                     // of one chunk: a tree over 2^30 ranks needs fewer
+// For one chunk. A tree over 2^30 ranks, up and down, needs fewer.
+constexpr int kMaxRounds = 64;
 constexpr int kNumSequences = 32768 / kMaxRounds;  // every MPI has at least 32768 tags
-constexpr int kSpins = 200;                        // fruitless polls before the core is offered to others
+constexpr int kSpins = 200;                        // fruitless polls before the core is yielded
 
 }  // namespace
 
@@ -47,7 +48,9 @@ Engine::Engine(Wire& wire, bool own_thread, Siblings siblings) : siblings_(std::
 
 Engine::~Engine() {
   std::erase(*siblings_, this);
-  thread_ = {};  // ends and joins
+  thread_ = {};  // stops and joins
+  // Slots whose messages cannot be cancelled are leaked on purpose, because MPI may still write to their
+  // memory.
   for (Chunk& slot : slots_) {
     if (slot.job_ && !slot.messages_->cancel()) static_cast<void>(new (std::nothrow) Chunk(std::move(slot)));
   }
@@ -67,7 +70,7 @@ std::shared_ptr<const RunningJob> Engine::start(Job job) {
   return started;
 }
 
-// The communication thread: sleeps while nothing is in flight.
+// The communication thread. It sleeps while nothing is in flight.
 void Engine::serve(const std::stop_token& stop) {
   try {
     while (!stop.stop_requested()) {
@@ -106,12 +109,14 @@ bool Engine::advance(Chunk& slot) {
   while (slot.job_->advance(slot)) {
     ENSURE(slot.round < kMaxRounds, "a chunk has too many rounds");
     if (slot.num_posted_ > 0) return true;
-    ++slot.round;  // nothing to wait for: one rank, or a rank without a part in this round
+    // Nothing to wait for: there is one rank, or this rank has no part in this round.
+    ++slot.round;
   }
   return false;
 }
 
-// Two chunks in flight never share a tag: a message of the later one could be taken for one of the earlier.
+// Two chunks in flight never share a tag; otherwise a message of the later one could be matched with the
+// earlier one.
 bool Engine::tag_is_free() const {
   return std::all_of(slots_.begin(), slots_.end(), [this](const Chunk& slot) {
     return !slot.job_ || next_sequence_ - slot.sequence_ < kNumSequences;
