@@ -1,4 +1,4 @@
-// Flags that take values of an axis of a suite (schema/axes.h).
+// Flags that take values of a suite's axis (schema/axes.h).
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace shardmark {
 
-// 0 where the axis has a word for it: the flag takes the number.
+// Extends the range to 0 if the axis has a word for 0: the flag accepts the number, too.
 template <class Kind>
 Kind with_zero(const AxisRow& axis, Kind kind) {
   for (const NamedNumber& named : axis.named)
@@ -19,7 +19,8 @@ Kind with_zero(const AxisRow& axis, Kind kind) {
   return kind;
 }
 
-// A word of the axis in the place of a number: full of checkpointing. A suite takes both; so do flags.
+// Accepts the words that an axis has for numbers, such as `full` for checkpointing. Suites and flags accept
+// both.
 template <class Kind>
 void add_words(CLI::Option* option, const AxisRow& axis, const Kind& kind) {
   std::vector<std::string> words;
@@ -28,7 +29,7 @@ void add_words(CLI::Option* option, const AxisRow& axis, const Kind& kind) {
       words.emplace_back(named.word);
   if (words.empty()) return;
   offer(option, {.words = [words] { return words; }});
-  option->transform(CLI::Validator(  // the last transformation comes first
+  option->transform(CLI::Validator(  // the transformation added last is applied first
       [&axis, words](std::string& text) -> std::string {
         if (std::find(words.begin(), words.end(), text) == words.end()) {
           const bool is_number = text.find_first_not_of("0123456789+-.eE") == std::string::npos;
@@ -43,7 +44,7 @@ void add_words(CLI::Option* option, const AxisRow& axis, const Kind& kind) {
       ""));
 }
 
-// Target: a text or a list of texts, or the axis's member where that is no choice.
+// Adds a flag for an axis. Target is a text, a list of texts, or the axis's member if that is not a choice.
 template <class Target>
 CLI::Option* add_axis(CLI::App& app, const std::string& names, Target& target, const AxisRow& axis) {
   const std::string help = axis.help == nullptr ? axis.description : axis.help;
@@ -67,7 +68,7 @@ CLI::Option* add_axis(CLI::App& app, const std::string& names, Target& target, c
       axis.accepted);
 }
 
-// "--reduce-dtype" of reduce_dtype, where the row says nothing else.
+// The flag of an axis: as its row says, else made from its key, "--reduce-dtype" for reduce_dtype.
 inline std::string flag_of(const AxisRow& axis) {
   if (axis.train_flag != nullptr) return axis.train_flag;
   std::string flag = std::string("--") + axis.key;
@@ -75,7 +76,8 @@ inline std::string flag_of(const AxisRow& axis) {
   return flag;
 }
 
-// A flag for one value, which goes to the point; a choice goes to `choices` as text, by its key.
+// Adds a flag for one value, which is stored in the point. A choice is stored as text in `choices`, by its
+// key.
 inline CLI::Option* add_axis_of(CLI::App& app, const AxisRow& axis, Point& point,
                                 std::map<std::string, std::string>& choices) {
   const auto add = [&]<class T>(T& member) {

@@ -1,4 +1,4 @@
-// A table beside CLI11's options, which have no place for more.
+// A table of the candidates of options. CLI11's options have no member that could hold them.
 #include "cli/candidates.h"
 
 #include <map>

@@ -1,4 +1,4 @@
-// What may be typed where an option takes a value, as far as the program knows: for `completion`.
+// The values that an option may take, as far as the program knows them; used by `completion`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,21 +9,22 @@
 namespace shardmark {
 
 struct Candidates {
-  enum class Kind { words, suites, run_flags };  // run_flags: behind --, the flags of `run`
+  enum class Kind { words, suites, run_flags };  // run_flags: the flags of `run` after --
   Kind kind = Kind::words;
-  std::function<std::vector<std::string>()> words = {};  // called when they are asked for; empty: none
+  std::function<std::vector<std::string>()> words = {};  // called when needed; empty: no words
 };
 
-// The option must outlive the program's last look at it. Returns it.
+// Registers the candidates of an option, which must live until the program's last use of them. Returns the
+// option.
 CLI::Option* offer(CLI::Option* option, Candidates candidates);
-// Of a table's rows.
+// The names in a table's rows.
 template <class Rows>
 std::vector<std::string> names_in(const Rows& rows) {
   std::vector<std::string> names;
   for (const auto& row : rows) names.push_back(row.name);
   return names;
 }
-// nullptr: nothing was offered.
+// Returns nullptr if no candidates were registered.
 const Candidates* offered(const CLI::Option* option);
 
 }  // namespace shardmark

@@ -1,5 +1,5 @@
-// A command of the program: one self-registering file each. Files in cli/ are in every build; those in
-// cli/run/ need torch and MPI.
+// A command of the program. Each command is a file that registers itself. Files in cli/ are in every build;
+// those in cli/run/ need LibTorch and MPI.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,15 +12,17 @@ namespace shardmark {
 
 struct CommandEntry {
   std::string description;
-  // Adds options to the subcommand and returns what to run after parsing; that returns the exit status.
+  // Adds options to the subcommand. Returns the function to run after parsing, which returns the exit status.
   std::function<int()> (*define)(CLI::App& app);
-  bool is_of_all = false;  // it tells of every command: executed by the program that has them all
+  // The command shows something about all commands, so it runs in the program that has all of them.
+  bool is_of_all = false;
 };
 
-// Whether this program, or the whole one beside it (whole_program.h), has the command.
+// Whether this program or shardmark-torch beside it (whole_program.h) has the command.
 bool has_command(const std::string& name);
 
-// Thrown after an error was printed, once for all ranks: this one has nothing to add but its exit status.
+// Thrown after an error was printed, once for all ranks. The rank leaves with this exit status and prints
+// nothing.
 struct AlreadyReported {
   int status;
 };

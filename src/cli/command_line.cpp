@@ -1,4 +1,3 @@
-// See command_line.h.
 #include "cli/command_line.h"
 
 #include <fmt/format.h>
@@ -27,7 +26,7 @@ std::string own_program() {
   std::error_code none;
   const fs::path by_kernel = fs::read_symlink("/proc/self/exe", none);
   if (!none) return by_kernel.string();
-  // Without /proc: as whoever started it named it.
+  // Without /proc, the name under which the program was started.
   const auto* const named = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
   return named == nullptr ? "" : fs::weakly_canonical(named, none).string();
 }

@@ -1,4 +1,4 @@
-// The command line of this process, as a study keeps it.
+// The command line of this process, as a study stores it.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace shardmark {
 
-std::string own_program();  // the path of this program's file; "" where the system does not tell
+std::string own_program();  // path of this program's file; "" if unknown
 std::vector<std::string> command_words();
-std::string command_line();  // to be typed into a shell
+std::string command_line();  // quoted, to be typed into a shell
 
-// The command line that started this rank if mpirun did: of the process that made this one. Empty where
-// another did, or on another node than mpirun's.
+// The command line of mpirun if it started this rank: that of the parent process. Empty if another launcher
+// did, or if mpirun runs on another node.
 std::vector<std::string> mpirun_words();
 
 }  // namespace shardmark

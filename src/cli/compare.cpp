@@ -1,4 +1,4 @@
-// shardmark compare: did it become slower? Launches against launches, or against a baseline file.
+// shardmark compare: whether points became slower, between two sets of launches or against a baseline file.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -20,7 +20,8 @@ namespace shardmark {
 namespace {
 
 struct CompareOptions {
-  std::vector<std::string> studies;  // without --old and the like: the old and the new one
+  // Studies given without a flag: the old and the new one if no flag names a side.
+  std::vector<std::string> studies;
   std::vector<std::string> before;
   std::vector<std::string> after;
   bool reference = false;
@@ -40,7 +41,7 @@ std::string points_text(size_t count) { return fmt::format("{} point{}", count, 
 
 int write_baseline(const CompareOptions& options) {
   const std::string& path = options.write_baseline;
-  require_free(path, /*overwrite=*/true, options.studies);  // a baseline takes further machines in
+  require_free(path, /*overwrite=*/true, options.studies);  // a baseline may be extended by further machines
   const Launches launches = launches_of(read_studies(options.studies, Load::without_samples));
   const std::string existing = file_exists(path) ? text_of(path) : "";
   const Baseline baseline = to_baseline(launches, existing, path);
@@ -58,7 +59,7 @@ int write_baseline(const CompareOptions& options) {
   return kDone;
 }
 
-// Sorts the studies out into the two sides.
+// Assigns the studies to the two sides.
 void resolve_sides(CompareOptions& options) {
   const bool one_side_given = !options.before.empty() || !options.baseline.empty() || options.reference;
   if (options.after.empty() && one_side_given) options.after.swap(options.studies);
@@ -78,7 +79,7 @@ void resolve_sides(CompareOptions& options) {
     if (old.contains(same_file(path))) throw UsageError(path + " is given both as old and as new");
 }
 
-// All but the points one by one, where those would be more than a screen.
+// The tables of the first screen: all, but without the single points if those would fill more than a screen.
 std::vector<std::string> first_tables(const std::vector<Table>& tables) {
   constexpr size_t kMostRows = 25;
   const auto is_every_point = [](const Table& table) { return table.key.starts_with("compared_"); };

@@ -1,6 +1,6 @@
-// shardmark completion: a script for bash or zsh that knows the commands, their flags and what these take.
-// All of it is read from the definitions that --help prints; what a shell does with it is in
-// completion_scripts.h.
+// shardmark completion: prints a script for bash or zsh that completes commands, flags and their values.
+// Everything is read from the definitions behind --help; completion_scripts.h has the part that does not
+// change.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 namespace shardmark {
 namespace {
 
-// Of a line for the scripts: neither its tabs nor its end.
+// Makes a text one field of a line for the scripts: replaces tabs and line breaks.
 std::string one_field(std::string text) {
   for (char& c : text)
     if (c == '\t' || c == '\n') c = ' ';
   return text.empty() ? "-" : text;
 }
 
-// What follows the option: "files", "suites", "nothing", "run" (that command's flags) or "= word word".
+// What may follow the option: "files", "suites", "nothing", "run" (flags of run) or "= word word".
 std::string values_of(const CLI::Option& option) {
   if (const Candidates* known = offered(&option)) {
     if (known->kind == Candidates::Kind::suites) return "suites";
@@ -34,7 +34,7 @@ std::string values_of(const CLI::Option& option) {
   return option.get_type_name().starts_with("TEXT") ? "files" : "nothing";
 }
 
-// "-o,--output", "<suite>"
+// The names of an option: "-o,--output", or "<suite>" for a positional argument.
 std::string names_of(const CLI::Option& option) {
   if (!option.nonpositional()) return "<" + option.get_name() + ">";
   std::vector<std::string> names;
@@ -43,7 +43,7 @@ std::string names_of(const CLI::Option& option) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-// Names, how many values (0, 1, +), what they are, description.
+// A line for the scripts: names, number of values (0, 1, +), kind of values, description.
 std::string row_of(const CLI::Option& option) {
   const bool is_list = option.get_items_expected_max() > 1 && option.get_allow_extra_args();
   const char* count = option.get_items_expected_max() == 0 ? "0" : is_list ? "+" : "1";
@@ -63,7 +63,7 @@ std::string case_of(const std::string& command, const std::string& rows) {
 
 std::string installed_names() {
   std::vector<std::string> names;
-  std::error_code none;  // a folder that is not there holds no suites
+  std::error_code none;  // a missing folder has no suites
   for (const auto& file : std::filesystem::directory_iterator(installed_suites(), none))
     if (file.path().extension() == ".yaml") names.push_back(file.path().stem());
   std::sort(names.begin(), names.end());

@@ -1,4 +1,4 @@
-// The fixed parts of the completion scripts: what bash and zsh have in common, and how each is told.
+// The fixed parts of the completion scripts: functions for both shells, and the registration in each.
 #pragma once
 
 namespace shardmark {

@@ -19,7 +19,7 @@ struct ExportOptions {
   bool overwrite = false;
 };
 
-// Told before the first of them is written.
+// Checks all files before the first is written.
 void require_all_free(const ExportOptions& options) {
   std::vector<std::filesystem::path> paths;
   if (!options.csv.empty())

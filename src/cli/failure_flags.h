@@ -1,5 +1,5 @@
-// Flags about failures of nodes, which predict and report share: --restart asks for goodput, the others need
-// it.
+// Flags about failures of nodes, shared by predict and report. --restart asks for goodput; the other flags
+// need it.
 #pragma once
 
 #include "analysis/goodput/goodput.h"
@@ -8,7 +8,8 @@
 namespace shardmark {
 
 inline constexpr const char* kFailureFlags[] = {"--restart", "--failures", "--checkpoint-write",
-                                                "--checkpoint-read"};  // --watts is of tables alone
+                                                // --watts is not among them: it affects tables only.
+                                                "--checkpoint-read"};
 
 inline void add_failure_flags(CLI::App& app, FailureQuery& query) {
   constexpr Duration kPause{values::kDuration.most, /*is_open=*/false};

@@ -1,4 +1,4 @@
-// Where suites are found.
+// Looks for suites in the working directory and in the installed folder.
 #include "cli/find_suite.h"
 
 #include <filesystem>
@@ -18,7 +18,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, none);
 }
 
-// Whatever it is: the reader tells why it cannot be read.
+// Whether something other than a folder is there. If it cannot be read, the reader reports why.
 bool is_there(const fs::path& path) {
   std::error_code none;
   return fs::exists(fs::symlink_status(path, none)) && !is_folder(path);

@@ -1,4 +1,5 @@
-// A row for each command: its flags that always act, and those that do so only beside others.
+// A row for each command: the flags that always have an effect, and those that have one only together with
+// others. If a flag is in no row, any use of its command throws, so a new flag cannot be forgotten.
 #include "cli/flag_effects.h"
 
 #include <fmt/format.h>
@@ -34,9 +35,9 @@ class Given {
     const std::vector<std::string> all = values(flag);
     return all.empty() ? "" : all.back();
   }
-  // - is the standard output.
+  // Whether the flag writes a file; - is the standard output.
   bool writes_file(const std::string& flag) const { return has(flag) && value(flag) != "-"; }
-  // Whether --table leaves one of these tables in.
+  // Whether --table selects one of these tables, or is not given.
   bool shows(const std::vector<std::string>& tables) const {
     const std::vector<std::string> words = values("--table");
     return words.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
@@ -223,7 +224,7 @@ const std::map<std::string, CommandRow>& rows() {
   return table;
 }
 
-// Whether an axis of a suite has the flag: plan/effects.h says where that acts.
+// Whether an option is the flag of an axis; plan/effects.h decides when those have an effect.
 bool is_of_axis(const CLI::Option& option) {
   bool found = false;
   for_each_axis([&](const AxisRow& axis) {

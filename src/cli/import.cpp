@@ -1,4 +1,4 @@
-// shardmark import: results of other programs become a study, which report, compare and predict read.
+// shardmark import: turns results of other programs into a study, which report, compare and predict can read.
 #include <fmt/format.h>
 
 #include <memory>
@@ -22,7 +22,7 @@ namespace shardmark {
 namespace {
 
 constexpr int64_t kMostSourceBytes = 256 << 20;
-constexpr size_t kLongestName = 200;  // of a name
+constexpr size_t kLongestName = 200;  // bytes
 
 struct ImportOptions {
   std::vector<std::string> files;
@@ -48,7 +48,7 @@ std::vector<imports::Source> read_sources(const std::vector<std::string>& files)
   return sources;
 }
 
-// A name that a study keeps and reports show.
+// Adds a flag for a name that the study stores and reports show.
 CLI::Option* add_name(CLI::App& app, const std::string& flag, std::string& name,
                       const std::string& description) {
   const auto refuse = [](const std::string& text) -> std::string {

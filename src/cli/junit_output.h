@@ -1,4 +1,4 @@
-// --junit FILE: what a command found as test results, for CI.
+// --junit FILE: writes the findings of a command as test results, for CI.
 #pragma once
 
 #include <fmt/chrono.h>
@@ -20,8 +20,8 @@ inline CLI::Option* add_junit_flag(CLI::App& app, std::string& path) {
   return app.add_option("--junit", path, "write the verdicts as test results in JUnit's XML, for CI");
 }
 
-// Before the work: may it be written? An earlier one is replaced where `overwrite` says so. "": not asked
-// for.
+// Checks before the work whether the file may be written. An existing file may be replaced if `overwrite` is
+// set. An empty path means that no file is wanted.
 inline void check_junit(const std::string& path, bool overwrite, const std::vector<std::string>& inputs) {
   if (path.empty()) return;
   require_free(path, overwrite, inputs);

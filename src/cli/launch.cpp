@@ -1,4 +1,5 @@
-// shardmark launch: starts the ranks of a sweep, watches them, and goes on after any crash.
+// shardmark launch: starts the ranks of a sweep, supervises them, and continues after crashes
+// (launch/rounds.h).
 #include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -41,14 +42,15 @@ namespace shardmark {
 namespace {
 
 constexpr const char* kStudies = "results";
-// Until the ranks have opened the study: images and libraries load from a shared file system; and what a
-// launcher has at least to start ranks, which then watch themselves.
+// Seconds that ranks may take to open the study, because container images and libraries may load slowly from
+// a shared file system; and the minimum that the launcher gets to start ranks, which then have a watchdog of
+// their own.
 constexpr double kStartS = 600, kBeforeRanksS = 60;
 
 struct LaunchFlags {
-  HandedArguments arguments;  // the suite; flags of run
-  Suite suite = {};           // read from them
-  RunFlags run = {};          // and these
+  HandedArguments arguments;  // the suite, and flags of run
+  Suite suite = {};           // read from the arguments
+  RunFlags run = {};          // parsed from the flags of run
   std::string output;
   bool resume = false, rerun_failed = false, requeue = false, print = false, report = false;
   LaunchOptions options;
@@ -67,13 +69,14 @@ Allocation read_allocation() {
     throw UsageError(refusal_of(*groups, "launch starts ranks on the first group alone"));
   if (job.empty()) return {};
   const int64_t least = least_cpus_per_node(variable("SLURM_JOB_CPUS_PER_NODE"));
-  int64_t here = number(variable("SLURM_CPUS_ON_NODE"));  // salloc's own shell has none
+  int64_t here = number(variable("SLURM_CPUS_ON_NODE"));  // not set in salloc's own shell
   const std::string host = host_name();
   if (here == 0 && variable("SLURM_JOB_NODELIST") == host.substr(0, host.find('.'))) here = least;
   return {job, std::max<int64_t>(number(variable("SLURM_NNODES")), 1), here, least};
 }
 
-// Settings of NCCL and the like on this node: ranks that mpirun starts by ssh elsewhere would lack them.
+// Environment variables such as those of NCCL that are set on this node. Ranks that mpirun starts on other
+// nodes by ssh would not have them.
 std::vector<std::string> variables_for_ranks() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -87,7 +90,7 @@ std::string signal_name(int number) { return fmt::format("signal {} ({})", numbe
 
 bool has_study(const std::string& path) { return file_exists(path) || has_journal(path); }
 
-// To be typed: this command, with the study that it made and --resume.
+// The command that resumes the study, to be typed: this command with the study's path and --resume.
 std::string resume_command(const LaunchFlags& flags, const std::string& study) {
   std::vector<std::string> words, handed;
   for (const std::string& word : command_words()) {
@@ -102,15 +105,15 @@ std::string resume_command(const LaunchFlags& flags, const std::string& study) {
   return shell_line(words);
 }
 
-// As scontrol takes it. A task of an array has a number of its own, which for one of the tasks is also that
-// of the whole array.
+// The job's id as scontrol takes it. Every task of a job array has an id of its own, but for one task that is
+// also the id of the whole array, so that task is written as <array>_<task>.
 std::string own_job(const Allocation& allocation) {
   const bool is_ambiguous = variable("SLURM_ARRAY_JOB_ID") == allocation.job;
   return is_ambiguous ? allocation.job + "_" + variable("SLURM_ARRAY_TASK_ID") : allocation.job;
 }
 
-// Slurm's signal ahead of the time limit, or its end by a user. Another turn is asked for only if this one
-// finished a point: a point that is longer than the limit would go round for ever.
+// Handles a stop by a signal: Slurm's, ahead of the time limit, or a user's. The job is requeued only if it
+// finished a point. Otherwise a point that takes longer than the time limit would be requeued forever.
 int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string& study,
                const Allocation& allocation) {
   const bool out_of_time = end.stopped_by == SIGUSR1 && flags.requeue && !allocation.job.empty();
@@ -135,7 +138,7 @@ int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string&
                                  [](const std::string&) {});
   if (status != 0)
     throw SystemError("scontrol requeue failed; submit the job again: finished points are kept");
-  std::this_thread::sleep_for(std::chrono::minutes(2));  // Slurm ends us meanwhile
+  std::this_thread::sleep_for(std::chrono::minutes(2));  // Slurm ends this job meanwhile
   return kSystem;
 }
 
@@ -146,22 +149,22 @@ std::string ranks_text(const LaunchCommand& command) {
       command.threads == 0 ? "" : ", " + counted(command.threads, "thread") + " each");
 }
 
-// A study goes on with as many ranks and threads as it began with: what the user leaves open is that, on as
-// many nodes as it had. Elsewhere the ranks refuse it, and say why.
+// A resumed study needs the ranks and threads that it began with. Values that the user leaves open are taken
+// from the study if there are as many nodes as it had. If not, the ranks refuse the study and say why.
 void take_from_study(const std::string& study, int64_t num_nodes, LaunchOptions& options) {
   try {
     const Environment began = read_study(study, Load::without_samples).environment;
     if (std::ssize(began.nodes) != num_nodes && !names_hosts(options.flags)) return;
     if (options.ranks == 0) options.ranks = began.world_ranks;
     if (options.threads == 0) options.threads = began.threads_per_rank;
-  } catch (const UsageError&) {  // none yet; or the ranks say what is wrong with it
+  } catch (const UsageError&) {  // no study yet, or the ranks will report its error
   }
 }
 
-// One command of the shell, in lines of a readable width that break before a flag.
+// Prints a shell command in lines of readable width, broken before flags.
 void print_command(const Sweep& sweep) {
   constexpr size_t kWidth = 100;
-  std::vector<std::string> parts;  // what stays together: a flag and its values
+  std::vector<std::string> parts;  // words of one line: a flag and its values
   const auto add = [&](const std::vector<std::string>& words) {
     bool begins = true;
     for (const std::string& word : words) {
@@ -185,7 +188,7 @@ void print_command(const Sweep& sweep) {
     }
     line += (line.empty() ? "" : " ") + part;
   }
-  print_data(text + line + "\n");  // quoted, and to be run
+  print_data(text + line + "\n");  // it is quoted and may be run
 }
 
 void make_folder_of_studies() {
@@ -205,7 +208,7 @@ void read_variables(LaunchOptions& options) {
     options.pins_threads = options.pins_threads || !variable(name).empty();
 }
 
-// The ranks of one start: its settings are in their environment, or are flags of `run`.
+// The sweep of one start. Its settings become environment variables of the ranks or flags of `run`.
 Sweep with_settings(Sweep sweep, const StartOfPoints& start, LaunchOptions options,
                     const Allocation& allocation, const WorldFlags& given) {
   const Settings settings = settings_from_text(start.environment);
@@ -226,7 +229,7 @@ Sweep with_settings(Sweep sweep, const StartOfPoints& start, LaunchOptions optio
   return sweep;
 }
 
-// All but the study of a launch that is to get a number.
+// Makes the sweep from the flags. The study's path stays empty if a number must be reserved for it.
 Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   const auto own = flags.arguments.own(), run_flags = flags.arguments.flags();
   if (own.size() != 1)
@@ -234,7 +237,7 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
                      "; flags of `shardmark run` follow after --");
   flags.run = parse_run_flags(run_flags);
   flags.suite = read_suite(find_suite(own.front()), flags.run.overrides);
-  // A start sets what its points say, and nothing else of what others of the suite set.
+  // A start sets only its own settings: variables that other points of the suite set are unset first.
   for (const std::string& name : names_set(flags.suite.points)) ::unsetenv(name.c_str());
   const bool contained = !flags.options.container.empty();
   if (!contained && !has_command("run"))
@@ -268,6 +271,7 @@ void report_on(const std::string& study) {
 
 int launch(LaunchFlags flags) {
   const Allocation allocation = read_allocation();
+  // Decide how ranks are started, and reserve a name for the study unless one was given.
   Sweep sweep = make_sweep(flags, allocation);
   const std::string suite = flags.arguments.own().front(), stem = suite_stem(suite);
   std::optional<ReservedStudy> reserved;
@@ -277,6 +281,7 @@ int launch(LaunchFlags flags) {
   }
   sweep.run.insert(sweep.run.end(), {"-o", sweep.study});
   for (const std::string& flag : flags.arguments.flags()) sweep.run.push_back(flag);
+  // Group the points by the settings that their ranks need. Each group is one start.
   const std::vector<Point> plan = make_plan(flags.suite, {sweep.command.ranks});
   const auto starts = starts_of(plan);
   const auto sweep_of = [&](const StartOfPoints& start) {
@@ -300,6 +305,7 @@ int launch(LaunchFlags flags) {
   }
   log_line(fmt::format("{}: {} -> {}{}; {}", ranks_text(sweep.command), suite, sweep.study,
                        flags.resume ? ", resuming" : "", extent_text(plan)));
+  // Run all starts, with as many rounds as crashes make necessary.
   const SweepEnd end = run_starts(starts, sweep_of);
   if (flags.output.empty() && has_study(sweep.study)) link_newest(sweep.study, stem);
   if (end.stopped_by != 0) return after_stop(flags, end, sweep.study, allocation);

@@ -1,4 +1,4 @@
-// shardmark list: the names that a suite may use, the available suites, a name's options and defaults.
+// shardmark list: the names that a suite may use with their options and defaults, and the available suites.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -25,7 +25,7 @@ namespace {
 struct Entry {
   std::string name;
   std::string description;
-  std::vector<std::string> options = {};  // a line each
+  std::vector<std::string> options = {};  // one line each
 };
 
 std::string default_text(const OptionSpec& spec) {
@@ -34,7 +34,7 @@ std::string default_text(const OptionSpec& spec) {
                                               : to_json(spec.default_value).dump();
 }
 
-// "layers = 12  transformer blocks", one line per option, aligned.
+// One aligned line per option: "layers = 12  transformer blocks".
 std::vector<std::string> option_lines(const OptionTable& table) {
   size_t key_width = 0, default_width = 0;
   for (const auto& spec : table) {
@@ -66,7 +66,7 @@ std::vector<Entry> rows_of(const Rows& rows) {
   return entries;
 }
 
-// What a whole model takes, with AdamW; sharded strategies hold a part of it.
+// Bytes per parameter of a whole model with AdamW; sharded strategies hold a part of them.
 std::vector<Entry> precisions() {
   std::vector<Entry> entries;
   for (const auto& spec : specs::precision_specs()) {
@@ -85,7 +85,7 @@ std::vector<Entry> precisions() {
 
 std::vector<Entry> suites_in(const std::filesystem::path& folder) {
   std::set<std::filesystem::path> paths;
-  std::error_code none;  // a folder that is not there holds no suites
+  std::error_code none;  // a missing folder has no suites
   for (const auto& file : std::filesystem::directory_iterator(folder, none))
     if (file.path().extension() == ".yaml") paths.insert(file.path());
   std::vector<Entry> entries;
@@ -103,7 +103,8 @@ std::vector<Entry> suites_in(const std::filesystem::path& folder) {
 struct Section {
   std::string title;
   std::vector<Entry> entries;
-  bool has_lines = true;  // in the short list: a line for each entry, rather than their names alone
+  // Whether the short list has a line for each entry; otherwise it lists only their names.
+  bool has_lines = true;
 };
 
 std::string full_text(const Section& section) {
@@ -126,7 +127,7 @@ std::string short_text(Section section) {
   return fmt::format("{:<14}  {}\n", section.title, fmt::join(names, ", "));
 }
 
-// Those of the working directory by their files, those that came with the program by their names.
+// Lists suites of the working directory by their file, and those that came with the program by their name.
 std::vector<Section> suites() {
   const std::string here = "suites", installed = installed_suites();
   std::error_code none;
@@ -135,7 +136,7 @@ std::vector<Section> suites() {
     sections.push_back({"Suites in " + installed + ", by name in any directory", suites_in(installed)});
     for (Entry& entry : sections.back().entries) entry.name = std::filesystem::path(entry.name).stem();
   }
-  // Those for GPUs are variants of others: in the short list by their names.
+  // Suites for GPUs are variants of others, so the short list gives only their names.
   Section for_gpus{"Suites for GPUs", {}, false};
   for (Section& section : sections) {
     const auto is_for_gpus = [](const Entry& entry) {
@@ -172,7 +173,7 @@ std::vector<Section> sections() {
   return all;
 }
 
-// What is called `name`: entries, or a whole section.
+// The text about everything called `name`: entries, or a whole section.
 std::string named(const std::vector<Section>& all, const std::string& name) {
   std::string text;
   for (Section section : all) {

@@ -1,4 +1,4 @@
-// shardmark: finds the command, runs it, and turns every error into one line and an exit status.
+// The program shardmark: finds the command, runs it, and turns every error into one line and an exit status.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -26,7 +26,8 @@
 namespace shardmark {
 namespace {
 
-// By the launcher's variables, before MPI starts: all ranks find a mistake in the flags, the first prints it.
+// Whether this is rank 0, from the launcher's environment variables, before MPI is initialized. All ranks
+// find a mistake in the flags, but only rank 0 prints it.
 bool is_first_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name)) return std::string(rank) == "0";
@@ -39,13 +40,13 @@ int refuse(const std::string& message) {
   if (is_first_rank())
     log_line(printable(message, ""));
   else
-    std::this_thread::sleep_for(kGrace);  // a launcher ends all ranks with the first that ends
+    std::this_thread::sleep_for(kGrace);  // the launcher ends all ranks as soon as one ends
   return kUsage;
 }
 
 std::string sibling() { return own_program() + "-torch"; }
 
-// Arguments that a command does not know; CLI11 names them from the last to the first.
+// The message about arguments that a command does not know. CLI11 lists them from the last to the first.
 std::string message_of_unknown(const CLI::App& command, const std::vector<std::string>& words) {
   const std::string name = command.get_name();
   const std::vector<std::string> unknown = command.remaining();
@@ -55,7 +56,7 @@ std::string message_of_unknown(const CLI::App& command, const std::vector<std::s
                      unknown.size() == 1 ? " was" : "s were", fmt::join(unknown, " "), name);
 }
 
-// What CLI11 says, but for a first word that is no command: that it does not name.
+// The message of CLI11, except for a first word that is not a command: CLI11 does not name it.
 std::string message_of(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv) {
   const auto named = app.get_subcommands();
   if (!named.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr &&
@@ -79,14 +80,16 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app, int ar
                      quoted_line(words.front()), accepted_words(words.front(), commands));
 }
 
-// A descriptor that we were started without would be given to the first file we open, a study perhaps, and
-// take what is printed: it gets one that refuses that.
+// If the program was started without a standard descriptor, the first file that it opens (such as a study)
+// would get that number, and printed text would go into it. So missing descriptors are opened on /dev/null,
+// read only.
 void fill_standard_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
 }
 
-// For its commands, for what tells of all commands in full, and for the versions of all libraries.
+// Replaces this process by shardmark-torch if the command line needs it: for its commands, for output about
+// all commands, and for the versions of all libraries.
 void become_whole_program(int argc, char** argv) {
   const std::string whole = whole_program();
   if (argc < 2 || whole.empty()) return;
@@ -105,7 +108,8 @@ int run_command(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help for every command");
   app.set_version_flag("--version", version_text, "versions of the program and of its libraries");
-  std::map<std::string, const CommandEntry*> entries;  // in the order of their names
+  // The help lists the commands of shardmark-torch, too, although this program does not have them.
+  std::map<std::string, const CommandEntry*> entries;  // sorted by name
   if (!whole_program().empty())
     for (const WholeCommand& command : kWholeCommands) entries[command.name] = nullptr;
   for (const auto& [name, entry] : Registry<CommandEntry>::instance().entries()) entries[name] = &entry;
@@ -137,13 +141,13 @@ int run_command(int argc, char** argv) {
   return commands.at(app.get_subcommands().front())();
 }
 
-// Runs the command, and turns every error into a line.
+// Runs the command and turns every error into one line.
 int exit_status(int argc, char** argv) {
   try {
     fill_standard_descriptors();
-    std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too long is an error of its write
+    std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit then fails with an error
     const int status = run_command(argc, argv);
-    print("");  // and what was printed without it: did the standard output take all?
+    print("");  // fails if earlier output could not be written
     return status;
   } catch (const AlreadyReported& error) {
     return error.status;
@@ -173,5 +177,6 @@ bool has_command(const std::string& name) {
 int main(int argc, char** argv) {
   const int status = shardmark::exit_status(argc, argv);
   std::fflush(nullptr);
-  std::quick_exit(status);  // LibTorch's and CUDA's static destructors take 0.2 s and have nothing to write
+  // quick_exit skips the static destructors of LibTorch and CUDA, which take 0.2 s and have nothing to write.
+  std::quick_exit(status);
 }

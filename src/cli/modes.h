@@ -1,4 +1,4 @@
-// A flag that makes another thing of a command, in which most of its flags have no meaning: they are refused.
+// A flag that changes what a command does, so that most of its other flags have no meaning and are refused.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,8 @@
 
 namespace shardmark {
 
-// Beside `mode` only these options are taken, and the help. Call it when all options are there.
+// Allows only these options and the help together with `mode`. To be called after all options have been
+// added.
 inline void takes_only(CLI::App& app, CLI::Option* mode, const std::vector<std::string>& options) {
   for (CLI::Option* option : app.get_options()) {
     const bool is_taken = option == mode || option == app.get_help_ptr() ||

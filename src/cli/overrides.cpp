@@ -1,4 +1,4 @@
-// Flags that replace the axes of a suite.
+// Adds the flags that replace axes of a suite.
 #include "cli/overrides.h"
 
 #include "cli/axis_flags.h"

@@ -1,4 +1,4 @@
-// The flags that change a suite from the command line, the same for every command that reads one.
+// Flags that change a suite from the command line; the same for every command that reads a suite.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,8 +7,8 @@
 
 namespace shardmark {
 
-// A list for each axis that has a flag (schema/axes.h), and --steps, --repeats, --seed, --time-limit,
-// --duration. Call it once per command, with overrides that outlive the parsing.
+// Adds a list flag for each axis that has one (schema/axes.h), and --steps, --repeats, --seed, --time-limit,
+// --duration. To be called once per command; `overrides` must outlive the parsing.
 void add_override_flags(CLI::App& command, Overrides& overrides);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// A message about an option's text begins with the option.
+// Puts the name of an option in front of error messages about its value.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace shardmark {
 
-// parse(), whose UsageErrors get the option's name before what they say of its text.
+// Returns parse(). If that throws a UsageError, the option's name is put in front of the message.
 template <class Parse>
 auto parsed(const std::string& option, Parse parse) {
   try {

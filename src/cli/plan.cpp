@@ -1,4 +1,4 @@
-// shardmark plan: the points of a suite with what they are expected to cost. Needs no MPI, torch or GPU.
+// shardmark plan: prints the points of a suite with their expected cost. Needs no MPI, LibTorch or GPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr Whole kRank{0, values::kRanks.most - 1};
 
-// --step: one step of a strategy, instruction by instruction, instead of a suite.
+// Options of --step, which prints one step of a strategy, instruction by instruction, instead of a suite.
 struct StepOptions {
   std::string strategy;
   std::map<std::string, std::string> choices = {{"model", "gpt2"}};
@@ -51,7 +51,7 @@ struct PlanOptions {
   Overrides overrides;
 };
 
-// Without -n the world is as large as the suite's largest point, so that its size rules nothing out.
+// Without -n, the number of ranks is that of the suite's largest point, so that it rules nothing out.
 World world_for(const PlanOptions& options, const Suite& suite) {
   World world{options.ranks, options.memory_bytes};
   if (world.ranks == 0)
@@ -59,7 +59,7 @@ World world_for(const PlanOptions& options, const Suite& suite) {
   return world;
 }
 
-// Suites whose points need ranks with other settings: how many starts, and which.
+// For suites whose points need different settings: how many times ranks are started, and with which settings.
 std::vector<std::string> starts_text(const std::vector<Point>& plan) {
   const std::vector<std::string> settings = settings_of(plan);
   if (settings.size() == 1 && settings.front().empty()) return {};
@@ -89,7 +89,7 @@ std::string totals_text(const Suite& suite, const World& world, const PlanTotals
   return text;
 }
 
-// What a run on GPUs would refuse, though these tables hold for CPUs.
+// The reason for which a run on GPUs would refuse the memory limit; the tables hold for CPUs anyway.
 std::string gpu_note(const Suite& suite, const World& world) {
   const std::string of_suite = gpu_memory_reason(suite.memory_limit_bytes);
   return of_suite.empty() ? gpu_memory_reason(world.memory_per_rank_bytes) : of_suite;
@@ -110,7 +110,7 @@ std::string json_text(const Suite& suite, const World& world, const std::vector<
   return document.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// Patterns that no file matches.
+// File patterns of the point's data that match no file.
 std::vector<std::string> missing_files(const Point& point) {
   const Choice& data = point.training.data;
   std::vector<std::string> missing;
@@ -123,7 +123,7 @@ std::vector<std::string> missing_files(const Point& point) {
   return missing;
 }
 
-// Data that would not load where this runs: files that are not there, and damaged ones of tokens.
+// Data that a run on this machine could not load: missing files, and damaged token files.
 std::vector<std::string> data_warnings(const std::vector<Point>& plan) {
   std::set<std::string> seen;
   std::vector<std::string> warnings;
@@ -177,7 +177,7 @@ int print_plan(const PlanOptions& options) {
   return kDone;
 }
 
-// The stages of a pipeline over time, as if backward took twice as long as forward.
+// Draws the stages of a pipeline over time, assuming that backward takes twice as long as forward.
 std::string pipeline_text(const strategies::StepInput& input) {
   if (input.mesh.pipeline == 1) return {};
   const strategies::Stage stage = input.stage();

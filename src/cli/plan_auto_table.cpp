@@ -1,4 +1,4 @@
-// What strategy auto may become, for every point that leaves it open: a row per candidate.
+// The strategies that `auto` may become, for every point that uses it: a row for each candidate.
 #include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
 #include "specs/specs.h"

@@ -1,4 +1,5 @@
-// A row per operation and rank count: its sizes are one range.
+// The table of collectives: a row for each operation and number of ranks, with its message sizes as one
+// range.
 #include <algorithm>
 #include <map>
 
@@ -9,7 +10,7 @@
 namespace shardmark {
 namespace {
 
-// An operation in all sizes that share the rest.
+// An operation with all message sizes that share its other settings.
 struct Sizes {
   const Point *smallest, *largest;
   int64_t count = 0;
@@ -58,7 +59,7 @@ ColumnsOf<Sizes> operation_columns() {
        "what a ring sends for the largest message: bytes x ring factor, mean over ranks."}};
 }
 
-// What its row does not say: "NCCL_ALGO=Ring, beside matmul, parts zipf(exponent=1.5)".
+// Settings that the row does not show: "NCCL_ALGO=Ring, beside matmul, parts zipf(exponent=1.5)".
 std::string setting_of(const Point& point) {
   const CollectivePoint& c = point.collective;
   std::string setting = point.environment;

@@ -1,4 +1,4 @@
-// What a step moves in each of its phases, by the strategies' formulas.
+// The communication of a step in each of its phases, by the strategies' formulas.
 #include <set>
 
 #include "analysis/table/axis_columns.h"
@@ -12,8 +12,8 @@ struct TrafficRow {
   strategies::StepTraffic traffic;
 };
 
-// The settings that change what a step communicates, the strategy and the ranks. Gradients and parameters are
-// as large whatever the batch; what ranks of one copy of the model exchange grows with it.
+// The settings that affect what a step communicates, with the strategy and the ranks. The size of gradients
+// and parameters does not depend on the batch; what ranks of one copy of the model exchange grows with it.
 ColumnsOf<Point> moving_columns() {
   const ColumnsOf<Point> strategy = {
       {{"batch", "per rank", true, true},
@@ -41,7 +41,7 @@ ColumnsOf<TrafficRow> phase_columns(const char* name,
 
 }  // namespace
 
-// Points that move the same share a row.
+// Points with the same communication share a row.
 Table communication_table(const std::vector<const Point*>& points, const Expectations& expected) {
   const ColumnsOf<Point> settings = moving_columns();
   std::vector<TrafficRow> rows;

@@ -1,5 +1,5 @@
-// The first screen of a plan: of each training setting a row for each strategy, of each collective its
-// messages, and why some points cannot run. Settings are named as in the overview of a report.
+// The first screen of a plan: a row for each strategy of each training setting, the message sizes of each
+// collective, and why some points cannot run. Settings are named as in the overview of a report.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,16 +12,17 @@
 namespace shardmark {
 namespace {
 
-// The points of a strategy: what the one on the most ranks needs, which is a row of the table `training`, and
-// the one on fewer ranks that needs most memory. A largest value of each column would be nobody's.
+// The needs of a strategy: those of its point on the most ranks, which is also a row of the table `training`,
+// and the point on fewer ranks that needs the most memory. The maximum of each column would describe no
+// actual point.
 struct Needs {
   std::string strategy;
   const Point* shown = nullptr;
   Expectation expectation = {};
-  const Point* larger = nullptr;  // on fewer ranks, and needs more memory than any other
+  const Point* larger = nullptr;  // on fewer ranks, with the highest memory of those
   double larger_bytes = 0;
 
-  bool is_known() const { return shown->training.strategy.name != "auto"; }  // chosen when it runs
+  bool is_known() const { return shown->training.strategy.name != "auto"; }  // `auto` is resolved at run time
   bool needs_more_on_fewer() const { return is_known() && larger_bytes > expectation.total_bytes(); }
 };
 
@@ -93,7 +94,7 @@ OverviewTable training_answer(const std::vector<const Point*>& training, const E
   return answer;
 }
 
-// A line for each kind of reason: reasons that differ in their numbers are one.
+// A line for each kind of reason; reasons that differ only in numbers are one kind.
 std::vector<std::string> impossible_lines(const std::vector<Point>& plan) {
   std::map<std::string, std::vector<const Point*>> reasons;
   for (const Point& point : plan) {

@@ -1,4 +1,4 @@
-// Which rank sees which samples: the first that each trains on, as the sampler of a run assigns them.
+// The first samples that each rank trains on, as the sampler of a run assigns them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,14 +16,15 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kMostRanks = 64;  // nobody reads more
+constexpr int64_t kMostRanks = 64;  // more rows would not be read
 
 int64_t num_samples(const Point& point) {
   const Choice& data = point.training.data;
   return specs::data_specs().at(data.name).num_samples(data.options);
 }
 
-// "17, 4, 250": in the order of micro-batches and steps; a later epoch is named where it begins.
+// The samples of a rank: "17, 4, 250", in the order of micro-batches and steps. A later epoch is named where
+// it begins.
 std::string first_samples(const Point& point, int64_t rank, int64_t count) {
   const TrainingPoint& t = point.training;
   const DistributedSampler sampler(point, num_samples(point), rank);

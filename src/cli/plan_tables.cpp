@@ -1,4 +1,4 @@
-// The plan as tables, and its totals; points that cannot run are a row per reason.
+// The plan as tables, and its totals. Points that cannot run get a row for each reason.
 #include "cli/plan_tables.h"
 
 #include <fmt/format.h>
@@ -62,8 +62,8 @@ std::string impossible_name(const Point& point) {
   if (point.workload == "collective")
     return fmt::format("{} {}{}, {}", c.operation, c.dtype, c.reduction == "none" ? "" : " " + c.reduction,
                        ranks);
-  const int64_t batch =
-      point.training.batch_size;  // 0: the ranks do not divide the global batch, as the reason says
+  // The batch is 0 if the ranks do not divide the global batch; the reason says so.
+  const int64_t batch = point.training.batch_size;
   return fmt::format("{}{}, {}", strategy_text(point.training),
                      batch > 0 ? fmt::format(", batch {}", batch) : "", ranks);
 }

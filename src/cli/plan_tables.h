@@ -1,4 +1,4 @@
-// What shardmark plan prints: the points with their expected cost, the impossible ones, the totals.
+// The tables that shardmark plan prints: points with their expected cost, points that cannot run, and totals.
 #pragma once
 
 #include <vector>
@@ -11,25 +11,28 @@
 
 namespace shardmark {
 
-// Tables "training", "communication", "auto", "collectives" and "impossible", those with rows alone;
-// repetitions are one row. limit_bytes: of a rank, for the largest batches; 0: unknown. num_samples: adds the
-// table "samples", this many of each rank.
+// Returns the tables "training", "communication", "auto", "collectives" and "impossible" that have rows.
+// Repetitions are one row. limit_bytes is the memory of a rank, for the largest batches; 0: unknown. If
+// num_samples is above 0, the table "samples" with this many samples of each rank is added.
 std::vector<Table> plan_tables(const std::vector<Point>& plan, const Expectations& expected,
                                const World& world, int64_t limit_bytes, int64_t num_samples);
 
-// The first screen: a row for each strategy of a setting and for each collective.
+// The first screen: a row for each strategy of a setting, and for each collective.
 Overview plan_overview(const std::vector<Point>& plan, const Expectations& expected);
 
 struct PlanTotals {
   int64_t num_points = 0;  // repeats included
   int64_t num_impossible = 0;
-  double most_bytes = 0;    // predicted memory of a rank, with activations, of the point that needs most
-  double time_limit_s = 0;  // of timed steps, sum over the points that can run
-  double besides_s = 0;     // the most that warm-up, and ablations again, may take: time limits, no duration
+  // Predicted memory of a rank with activations, for the point that needs the most.
+  double most_bytes = 0;
+  double time_limit_s = 0;  // timed steps of all points that can run
+  // The longest time that warm-up may take, and ablations as well: the sum of the time limits, not of
+  // durations.
+  double besides_s = 0;
 };
 PlanTotals plan_totals(const std::vector<Point>& plan, const Expectations& expected);
 
-// The parts.
+// The single tables.
 Table auto_table(const std::vector<const Point*>& points, const World& world);
 Table training_table(const std::vector<const Point*>& points, const Expectations& expected,
                      int64_t limit_bytes);
@@ -37,10 +40,12 @@ Table communication_table(const std::vector<const Point*>& points, const Expecta
 Table samples_table(const std::vector<const Point*>& points, int64_t count);
 Table collectives_table(const std::vector<const Point*>& points);
 OverviewTable collectives_answer(const std::vector<const Point*>& points);
-// Over what, and how long a point is measured; one that goes on for hours has no numbers of steps.
+// Columns for the transport, the environment, and how long a point is measured. A sustained run has no step
+// numbers.
 ColumnsOf<Point> measuring_columns();
-Cell batch_cell(const Point& point);  // per rank
-// Without the size of a collective: its sizes are one row where they share the reason.
+Cell batch_cell(const Point& point);  // the batch per rank
+// A point's name in the table "impossible". It omits the size of a collective: sizes with the same reason
+// share a row.
 std::string impossible_name(const Point& point);
 
 }  // namespace shardmark

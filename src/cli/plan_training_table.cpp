@@ -1,5 +1,5 @@
-// A row per training point: memory by part, compute and traffic as predicted. What neighbouring points share
-// is a heading.
+// The table of training points: predicted memory by part, compute and traffic. Settings that neighbouring
+// points share become a heading.
 #include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
 #include "strategies/activations.h"
@@ -10,7 +10,8 @@ namespace {
 struct Expected {
   const Point* point;
   Expectation e;
-  int64_t largest_batch = 0;  // of a search for it; 0: none, or the memory is unknown
+  // The predicted result of a search for the largest batch; 0: not a search, or the memory is unknown.
+  int64_t largest_batch = 0;
 };
 
 ColumnsOf<Expected> point_setting_columns() {

@@ -1,4 +1,4 @@
-// Plots as files.
+// Writes plots as files.
 #include "cli/plot_output.h"
 
 #include "analysis/plots/files.h"

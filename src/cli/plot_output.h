@@ -1,4 +1,4 @@
-// How a command draws its plots: by the same flag in every command.
+// Writes the plots of a command; every command has the same flag for it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,11 +9,11 @@
 
 namespace shardmark {
 
-// --plots DIR, in place of tables. Call it after add_table_flags.
+// Adds --plots DIR, which replaces tables. To be called after add_table_flags.
 CLI::Option* add_plots_flag(CLI::App& command, std::string& directory);
 
-// Prints the names of the files. UsageError: one is there already and must stay, or there is nothing to plot
-// (`nothing` says why).
+// Writes the plots and prints the names of the files. Throws UsageError if a file exists and may not be
+// replaced, or if there is nothing to plot (`nothing` says why).
 void write_plot_files(const Plots& plots, const std::string& directory, const TableOutput& output,
                       const std::string& nothing);
 

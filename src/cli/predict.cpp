@@ -1,6 +1,6 @@
-// shardmark predict: what steps would take on other ranks and networks, from a study's collectives and
-// training points; or over different links by formula, without a study (also called interconnect). Needs no
-// MPI, torch or GPU.
+// shardmark predict: how long steps would take on other numbers of ranks and networks, from the collectives
+// and training points of a study. Without a study it compares links by formula (also called interconnect).
+// Needs no MPI, LibTorch or GPU.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -31,13 +31,13 @@ namespace shardmark {
 namespace {
 
 constexpr Whole kReducing{2, values::kRanks.most};  // ranks of an all-reduce
-// What says which points are predicted, and from what.
+// Options that say which points are predicted, and from what.
 constexpr const char* kOfPoints[] = {
     "studies",     "--ranks",       "--network",      "--node-link", "--ranks-per-node",
     "--strategy",  "--batch-sizes", "--global-batch", "--overwrite", "--model",
     "--precision", "--step",        "--link"};
 
-// Models over different links, without a study.
+// Options for comparing links by formula, without a study.
 struct LinksQuery {
   std::vector<std::string> models, links;
   std::string precision = "fp32";
@@ -69,14 +69,14 @@ PredictQuery query_of(const PredictOptions& options) {
   return query;
 }
 
-// Layouts follow from formulas alone.
+// Throws if nothing can be predicted. Layouts are computed by formula alone and need no prediction.
 void require_predictions(const std::vector<PredictedPoint>& predicted, const PredictOptions& options) {
   const auto is_known = [](const PredictedPoint& one) { return one.prediction.unknown.empty(); };
   if (options.layouts || std::any_of(predicted.begin(), predicted.end(), is_known)) return;
   throw UsageError(fmt::format("nothing can be predicted: {}", fmt::join(why_unknown(predicted), "; ")));
 }
 
-// Says what is missing rather than printing nothing.
+// Throws if the studies lack what a prediction needs, so that the user learns what is missing.
 void require_ingredients(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors) {
   const bool any_training = std::any_of(points.begin(), points.end(), is_training);
   if (!any_training)
@@ -102,7 +102,7 @@ void write_traces(const std::vector<PredictedPoint>& predicted, const PredictOpt
   for (const std::string& line : why_unknown(predicted)) print("Left out: " + line + "\n");
 }
 
-// What --layouts found, for launch.
+// Writes the layouts that --layouts found as a suite for launch.
 void write_shortlist(const std::vector<LayoutSearch>& searches, const PredictQuery& query,
                      const PredictOptions& options) {
   const std::string suite = shortlist_suite(searches, query);
@@ -112,7 +112,7 @@ void write_shortlist(const std::vector<LayoutSearch>& searches, const PredictQue
                        shell_word(options.suite), searches.front().ranks));
 }
 
-// Named models, or sizes from 10 million to 100 billion parameters.
+// The models that the user named, or sizes from 10 million to 100 billion parameters.
 std::vector<OneRankStep> workloads_of(const LinksQuery& query) {
   std::vector<OneRankStep> all;
   TrainingPoint point;
@@ -155,6 +155,7 @@ int predict(PredictOptions options) {
   }
   if (options.studies.empty())
     throw UsageError("predict: name a study (x.h5), --model and --step for links by formula, or --published");
+  // Read the studies, and make the predictors that their measured points allow.
   const PredictQuery query = query_of(options);
   if (query.global_batch > 0 && !query.batch_sizes.empty() && !options.layouts)
     throw UsageError(
@@ -165,12 +166,14 @@ int predict(PredictOptions options) {
   const std::vector<MergedPoint> points = merge_repeats(studies);
   const std::vector<Predictor> predictors = make_predictors(points);
   require_ingredients(points, predictors);
+  // Predict every point on every number of ranks, and goodput if failures were given.
   const std::vector<PredictedPoint> predicted = predict_all(points, predictors, query);
   require_predictions(predicted, options);
   std::vector<GoodputRow> goodput;
   if (query.failures.is_asked())
     goodput = predicted_goodput(studies, points, best_points(predicted), query.failures);
   if (!options.plots.empty()) {
+    // With --plots, only plots are written; with --trace, only traces.
     const PlotNames names(points);
     Plots plots = predicted_plots(predicted, names);
     const auto add = [&](Plots more) { std::move(more.begin(), more.end(), std::back_inserter(plots)); };
@@ -193,7 +196,7 @@ int predict(PredictOptions options) {
     for (Table& table : predicted_layouts_tables(searches, query)) tables.push_back(std::move(table));
     if (!options.suite.empty()) write_shortlist(searches, query, options);
   }
-  // Without rows, notes say why.
+  // A table without rows stays if its notes say why it has none.
   std::erase_if(tables, [](const Table& table) { return table.rows.empty() && table.notes.empty(); });
   write_tables(std::move(tables), options.output, {"best", "goodput", "predicted_layouts"});
   return kDone;
@@ -210,7 +213,7 @@ std::vector<CLI::Option*> add_links_flags(CLI::App& app, LinksQuery& query) {
             {})};
 }
 
-// The same under a name of its own.
+// The comparison of links as a command with its own name.
 std::function<int()> define_interconnect(CLI::App& app) {
   auto options = std::make_shared<PredictOptions>();
   add_links_flags(app, options->links);

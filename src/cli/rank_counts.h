@@ -1,4 +1,4 @@
-// Numbers of ranks as `predict` takes them.
+// Parses the numbers of ranks that `predict` takes.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline int64_t rank_count(std::string_view text) {
   }
 }
 
-// "8..65536": doubling; "8,16,24": these.
+// "8..65536" doubles from 8 to at most 65536; "8,16,24" gives exactly these.
 inline std::vector<int64_t> rank_counts(const std::string& text) {
   std::vector<int64_t> counts;
   if (const size_t dots = text.find(".."); dots != std::string::npos) {

@@ -1,4 +1,4 @@
-// shardmark reference: what the reference collection holds, and a study that comes into it.
+// shardmark reference: lists the reference collection, or adds a study to it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ int list_references(const ReferenceOptions& options) {
   return kDone;
 }
 
-// The name of the suite where it is one that came with the program: others may name people.
+// Returns the suite's name if the suite came with the program; other names may contain names of people.
 std::string shared_suite(const std::string& path) {
   const fs::path name = fs::path(path).filename();
   const std::string suites = installed_suites();

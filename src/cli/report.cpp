@@ -1,5 +1,5 @@
-// shardmark report: the tables of one or several studies, for people or for programs; their plots and their
-// page.
+// shardmark report: prints the tables of one or several studies as text or in other formats, and writes their
+// plots, HTML page and metrics.
 #include "analysis/report.h"
 
 #include <cmath>

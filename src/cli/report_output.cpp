@@ -1,4 +1,4 @@
-// See report_output.h.
+// Prints the report: the first screen with the tables that flags add, or the tables that flags ask for.
 #include "cli/report_output.h"
 
 #include <fmt/format.h>
@@ -13,10 +13,10 @@
 namespace shardmark {
 namespace {
 
-// What a flag adds to a report is shown where no flag chooses tables.
+// A flag that adds tables to a report, and those tables. They are shown if no flag selects tables.
 struct Addition {
   const char* flag;
-  const char* tables;  // as --table calls them
+  const char* tables;  // named as for --table
 };
 
 std::vector<Addition> additions_of(const ReportInputs& inputs) {
@@ -49,7 +49,7 @@ void write_report(const std::vector<StudyData>& studies, const ReportInputs& inp
                : std::any_of(output.only.begin(), output.only.end(),
                              [&](const std::string& word) { return is_called(table.key, word); });
   };
-  std::vector<Table> tables;  // of those that are not wanted the key alone
+  std::vector<Table> tables;  // a table that is not wanted has only its key
   visit_tables(data, asked, [&](Table&& table) {
     if (!is_wanted(table)) table = Table{table.key, "", {}, {}, {}};
     tables.push_back(std::move(table));

@@ -1,4 +1,4 @@
-// What `report`, and `launch --report`, print of studies.
+// Prints the report of studies, for `report` and `launch --report`.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace shardmark {
 
-// The first screen, and which tables there are. Where the flags ask for tables or for another format, those.
+// Prints the first screen and the list of tables, or the tables or format that the flags ask for.
 void write_report(const std::vector<StudyData>& studies, const ReportInputs& inputs,
                   const TableOutput& output);
 

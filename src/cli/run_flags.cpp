@@ -1,4 +1,4 @@
-// The one definition of these flags.
+// Defines the flags of `run`, and parses those that launch and submit pass on to it.
 #include "cli/run_flags.h"
 
 #include <fmt/format.h>
@@ -130,9 +130,9 @@ RunFlags parse_run_flags(const std::vector<std::string>& flags) {
   add_run_flags(app, read);
   refuse_empty_values(app);
   try {
-    app.parse(std::vector<std::string>(flags.rbegin(), flags.rend()));  // CLI11 takes them from the back
+    app.parse(std::vector<std::string>(flags.rbegin(), flags.rend()));  // CLI11 takes them in reverse order
     refuse_idle_flags("run", app);
-  } catch (const CLI::ExtrasError&) {  // which would name them from the last to the first
+  } catch (const CLI::ExtrasError&) {  // its own message would list them in reverse
     throw UsageError(fmt::format("after --: not flags of run: {} (see shardmark run --help)",
                                  shell_line(app.remaining())));
   } catch (const CLI::ParseError& error) {

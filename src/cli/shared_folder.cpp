@@ -1,4 +1,4 @@
-// Where the program lies tells where the rest does.
+// Finds folders that came with the program from the location of its file.
 #include "cli/shared_folder.h"
 
 #include <filesystem>
@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 std::string shared_folder(const std::string& installed, const std::string& of_sources) {
   const fs::path program = own_program();
   const fs::path prefix = program.parent_path().parent_path();
-  // Installed; in build/ of a checkout; in build/sanitize/ of one.
+  // These are the locations if the program is installed, in build/ of a checkout, and in build/sanitize/ of
+  // one.
   for (const fs::path& folder :
        {prefix / installed, prefix / of_sources, prefix.parent_path() / of_sources}) {
     std::error_code missing;

@@ -1,4 +1,4 @@
-// What came with this program: suites, reference studies.
+// Finds what came with this program: suites and reference studies.
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 
 namespace shardmark {
 
-// `installed`, below the prefix that holds bin/ with this program; else `of_sources` in the checkout whose
-// build folder holds it; or empty.
+// Returns `installed` below the prefix whose bin/ holds this program, else `of_sources` in the checkout whose
+// build folder holds it; empty if neither exists.
 std::string shared_folder(const std::string& installed, const std::string& of_sources);
 
-// The reference collection in the working directory, where there is one.
+// The reference collection in the working directory, if there is one.
 inline constexpr const char* kReferencesHere = "results/reference";
-// The study files of that one and of the one that came with this program.
+// The study files of that collection and of the one that came with this program.
 std::vector<std::string> reference_files();
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// shardmark submit: writes the Slurm job of a suite and hands it to sbatch.
+// shardmark submit: writes the Slurm job of a suite and passes it to sbatch.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -28,20 +28,24 @@
 namespace shardmark {
 namespace {
 
-constexpr double kStartS = 300;       // of a job: nodes, libraries, the first point
+// Seconds for the start of a job: nodes, libraries, the first point.
+constexpr double kStartS = 300;
 constexpr double kBesidesPoint = 10;  // seconds of set-up and verification of a point
-constexpr double kBesidesSteps = 2;   // warm-up and ablations take up to the time limit of the steps, each
+// Warm-up and ablations may each take up to the time limit of the steps.
+constexpr double kBesidesSteps = 2;
+// The estimate is rounded up to a multiple of this.
 constexpr double kRoundS = 300;
 
 struct SubmitFlags {
-  HandedArguments arguments;  // suites; flags of run
-  double time_s = 0;          // 0: by the plan
-  std::string env_file;       // empty: jobs/env.sh, if it is there
+  HandedArguments arguments;  // suites, and flags of run
+  double time_s = 0;          // 0: estimated from the plan
+  std::string env_file;       // empty: jobs/env.sh, if it exists
   bool print = false;
   JobOptions job;
 };
 
-// The most that the suites' plans may take; as one job each, the longest counts.
+// The longest time that the suites' plans may take. Each suite is a job of its own, so the longest suite
+// counts.
 double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
   double longest_s = 0;
   for (const std::string& path : job.suites) {
@@ -66,7 +70,7 @@ double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
   return std::ceil(longest_s / kRoundS) * kRoundS;
 }
 
-// The signal ahead of the limit must leave time for a point.
+// Throws if the signal comes too early to leave time for a point.
 void check_time(const JobOptions& job) {
   if (job.time_limit_s >= static_cast<double>(job.signal_ahead_s) + 60) return;
   throw UsageError(fmt::format(
@@ -75,8 +79,9 @@ void check_time(const JobOptions& job) {
       slurm_time(job.time_limit_s), job.signal_ahead_s));
 }
 
-// sbatch reads account, partition and the like from the environment file's SBATCH_* variables; flags go
-// before those. The shell's text is fixed; what users name comes as arguments.
+// Calls sbatch, which reads account, partition and other options from the SBATCH_* variables of the
+// environment file; flags win over those. The shell's text is fixed, and values from the user are passed as
+// arguments.
 int hand_to_sbatch(const std::string& script_path, const SubmitFlags& flags) {
   const std::string shell = "if [ -e \"$1\" ]; then . \"$1\"; fi; shift; exec sbatch \"$@\"";
   std::vector<std::string> arguments = {"bash", "-c", shell, "submit", flags.job.env_file};
@@ -85,7 +90,7 @@ int hand_to_sbatch(const std::string& script_path, const SubmitFlags& flags) {
   return run_process(arguments, {}, [](const std::string& line) { print(line + "\n"); });
 }
 
-// What the environment file and this shell set for sbatch.
+// The SBATCH_* variables that the environment file and this shell set.
 std::map<std::string, std::string> sbatch_variables(const SubmitFlags& flags) {
   const std::string shell = "if [ -e \"$1\" ]; then . \"$1\" >/dev/null 2>&1; fi; exec env";
   std::map<std::string, std::string> found;
@@ -97,16 +102,16 @@ std::map<std::string, std::string> sbatch_variables(const SubmitFlags& flags) {
   return found;
 }
 
-// Kept beside the logs: what ran can be read later.
+// Writes the script next to the logs, so that it can be read later.
 std::string write_script(const JobOptions& job, const std::string& text) {
   std::error_code trouble;
   std::filesystem::create_directories(job.results, trouble);
   for (int number = 1;; ++number) {
     std::string path = fmt::format("{}/submit-{:04}.sbatch", job.results, number);
-    std::FILE* const file = std::fopen(path.c_str(), "wx");  // x: of two at the same time one gets the number
+    std::FILE* const file = std::fopen(path.c_str(), "wx");  // x: only one of two processes gets the number
     if (file == nullptr && errno == EEXIST) continue;
     const bool written = file != nullptr && std::fputs(text.c_str(), file) >= 0;
-    if (file == nullptr || std::fclose(file) != 0 || !written) {  // half a script must not be submitted
+    if (file == nullptr || std::fclose(file) != 0 || !written) {  // a partial script must not be submitted
       if (file != nullptr) ::unlink(path.c_str());
       throw UsageError("cannot write " + path +
                        "; submit from a folder that you may write to and that has room");
@@ -120,6 +125,7 @@ int submit(SubmitFlags flags) {
   job.suites = flags.arguments.own();
   job.flags = flags.arguments.flags();
   if (job.suites.empty()) throw UsageError("no suite given: shardmark submit --nodes 2 suites/x.yaml");
+  // Take the time limit from --time or from the plan.
   const int64_t per_node = job.ranks_per_node > 0 ? job.ranks_per_node : job.gpus_per_node;
   job.time_limit_s = estimate_s(job, per_node * job.nodes, job.time_reason);
   if (flags.time_s > 0) {
@@ -134,12 +140,13 @@ int submit(SubmitFlags flags) {
   if (!flags.env_file.empty() && !file_exists(flags.env_file))
     throw UsageError("--env " + flags.env_file +
                      ": no such file; jobs/env.sh.example shows what it may hold");
+  // Collect what the job needs to find again when it starts: folder, program, environment file, launcher.
   std::error_code gone;
   job.folder = std::filesystem::current_path(gone);
   if (gone) throw UsageError("the working directory is gone; submit from one that is there");
   job.program = own_program();
   job.env_file = std::filesystem::absolute(flags.env_file.empty() ? "jobs/env.sh" : flags.env_file);
-  std::error_code trouble;  // a file that cannot be looked at is the job's to complain of
+  std::error_code trouble;  // the job itself will report a file that cannot be inspected
   if (std::filesystem::exists(job.env_file, trouble) && job.env_file != "/dev/null" &&
       !std::filesystem::is_regular_file(job.env_file, trouble))
     throw UsageError("--env: " + quoted_line(job.env_file) +
@@ -151,7 +158,7 @@ int submit(SubmitFlags flags) {
   job.sbatch_variables = sbatch_variables(flags);
   const std::string text = job_script(job);
   if (flags.print) {
-    print_data(text);  // names of its own quoting; to be run
+    print_data(text);  // it is quoted and may be run
     return kDone;
   }
   const std::string path = write_script(job, text);
@@ -185,7 +192,7 @@ std::function<int()> define_submit(CLI::App& app) {
                        "a flag passed on to sbatch; repeat it for each word: --partition=gpu")
             ->allow_extra_args(false),
         {});
-  add_value(app, "--signal-ahead", job.signal_ahead_s, Whole{10, 65535},  // Slurm takes no more
+  add_value(app, "--signal-ahead", job.signal_ahead_s, Whole{10, 65535},  // Slurm's maximum
             "seconds before the time limit at which the job requeues itself")
       ->capture_default_str();
   app.add_option("--env", flags->env_file,

@@ -1,4 +1,4 @@
-// Rendering and writing of tables for commands.
+// Renders and writes tables for commands.
 #include "cli/table_output.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@
 namespace shardmark {
 namespace {
 
-// By all names: a study is itself, and its journal and samples.
+// All files of an input: a study, its journal and its samples.
 std::vector<std::string> files_of(const std::string& input) {
   std::string study = follow_links(input);
   if (study.ends_with(journal_path(""))) study.resize(study.size() - journal_path("").size());
@@ -51,7 +51,8 @@ std::string rendered(const Table& table, const TableOutput& output, bool one_of_
   return output.markdown ? to_markdown(table) : to_text(table, output.explanations());
 }
 
-// "strategies, phases, ..., collectives": the tables of single collectives by the one name that they share.
+// The names of tables: "strategies, phases, ..., collectives". The tables of single collectives share one
+// name.
 std::string names_of(const std::vector<Table>& tables) {
   std::vector<std::string> names;
   for (const Table& table : tables) {
@@ -63,7 +64,7 @@ std::string names_of(const std::vector<Table>& tables) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Colour only where a terminal shows it, and nobody asked for none (https://no-color.org).
+// Uses colour only on a terminal, and only if the user did not turn it off (https://no-color.org).
 TextStyle style_of_standard_output() {
   TextStyle style;
   if (isatty(STDOUT_FILENO) != 1) return style;

@@ -1,4 +1,4 @@
-// How a command outputs its tables: as text, Markdown, CSV or JSON, by the same flags in every command.
+// Writes the tables of a command as text, Markdown, CSV or JSON; every command has the same flags for it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,44 +19,46 @@ struct TableOutput {
   bool json = false;
   bool markdown = false;
   bool overwrite = false;
-  bool explain = false;                  // what the columns mean, below each table
-  bool all = false;                      // every table, with that
-  std::vector<std::string> inputs = {};  // that the tables were made from: nothing is written over them
+  bool explain = false;  // add the meaning of columns below each table
+  bool all = false;      // print every table, with explanations
+  // The studies that the tables were made from, which must not be overwritten.
+  std::vector<std::string> inputs = {};
 
-  // Whether no flag asks for certain tables, or for another form than text.
+  // Whether no flag selects tables or a format other than text.
   bool is_default() const { return only.empty() && csv.empty() && !json && !markdown && !all; }
   Explanations explanations() const { return explain || all ? Explanations::shown : Explanations::left_out; }
 };
 
-// The flags of tables; what asks for something else excludes them.
+// The flags of tables. A flag that asks for another kind of output excludes them.
 inline constexpr const char* kTableFlags[] = {"--table", "--all",  "--explain",
                                               "--csv",   "--json", "--markdown"};
-// --table, --explain, --all, --csv, --json, --markdown, --overwrite. Call it with an output that outlives the
+// Adds --table, --explain, --all, --csv, --json, --markdown and --overwrite. `output` must outlive the
 // parsing.
 void add_table_flags(CLI::App& command, TableOutput& output);
 
-// Leaves those that --table names; all where it names none. UsageError: there is no such table.
+// Keeps the tables that --table names, or all if it names none. Throws UsageError if there is no such table.
 void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys);
-// To the standard output, or into the directory of --csv. UsageError: --table names none of them.
-// first: keys of the tables that are printed where no flag asks for any; the others are listed by name.
+// Writes the tables to the standard output, or into the directory of --csv. `first` has the keys of the
+// tables that are printed if no flag selects any; the others are listed by name. Throws UsageError if --table
+// names none of them.
 void write_tables(std::vector<Table> tables, const TableOutput& output,
                   const std::vector<std::string>& first = {});
-// An overview, the tables with these keys, then the names of all; as wide as the terminal, in colour where
-// there is one.
+// Prints an overview, the tables whose keys are in `shown`, and then the names of all tables. On a terminal
+// it is as wide as the terminal, and coloured.
 void write_first_screen(Overview overview, const std::vector<Table>& tables, const TableOutput& output,
                         const std::vector<std::string>& shown = {});
-// "Tables, each with --table NAME (...), or --all: strategies, phases ...", in lines.
+// The list of tables in lines: "Tables, each with --table NAME (...), or --all: strategies, phases ...".
 std::string list_of_tables(const std::vector<Table>& tables, size_t width = 100);
 
-// May the path be written? UsageError: it is an input, by whatever name or link, or belongs to one (a study
-// has a journal and samples); a file is there and --overwrite was not given; or what is there is neither a
-// file nor a stream. Nothing but regular files is ever replaced: a pipe or terminal is written to.
+// Throws UsageError if the path may not be written: it is an input or belongs to one (a study has a journal
+// and samples), under any name or link; it exists and --overwrite was not given; or it is neither a file nor
+// a stream. Only regular files are replaced; a pipe or terminal is written to.
 void require_free(const std::filesystem::path& path, bool overwrite, const std::vector<std::string>& inputs);
 void add_overwrite_flag(CLI::App& command, bool& overwrite);
 
-// One path for all names of a file (links, ./x, x), also of one that is still a journal.
+// The same path for all names of a file (links, ./x, x), even if it does not exist yet.
 std::filesystem::path same_file(const std::string& path);
-// Each file once, though a pattern may name it twice (results/quick.h5 links the newest study).
+// Reads each file once, even if a pattern names it twice (results/quick.h5 is a link to the newest study).
 std::vector<StudyData> read_studies(const std::vector<std::string>& paths, Load load = Load::everything);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// Flags that take a kind of value (base/value.h), read by CLI11.
+// Flags that take a kind of value (base/value.h), parsed through CLI11.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace shardmark {
 
-// Lets an option take only values of this kind; the help names its range, and completion its words.
+// Restricts an option to values of this kind. The help shows its range, and completion offers its words.
 template <class Kind>
 CLI::Option* takes(CLI::Option* option, const Kind& kind) {
   const auto read = [kind](std::string& text) -> std::string {
@@ -34,8 +34,8 @@ CLI::Option* add_value(CLI::App& app, const std::string& names, Target& target, 
   return takes(app.add_option(names, target, description), kind);
 }
 
-// An empty value is a slip, such as a variable of a script that is not set: of no flag and no argument does
-// it mean anything. Call it when all options are there.
+// Refuses empty values of all flags and arguments: they are mistakes, such as an unset variable in a script,
+// and have no meaning anywhere. To be called after all options have been added.
 inline void refuse_empty_values(CLI::App& app) {
   const auto refuse = [](const std::string& text) {
     return text.empty() || text == "{}" ? "an empty value; give one, or leave it out" : "";

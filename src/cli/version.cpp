@@ -1,4 +1,4 @@
-// The versions of the program, of what every build of it is linked to, and of what was registered.
+// The versions of the program, of the libraries in every build, and of the libraries that were registered.
 #include "cli/version.h"
 
 #include <fmt/format.h>

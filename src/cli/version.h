@@ -1,4 +1,4 @@
-// What `shardmark --version` says.
+// The text of `shardmark --version`.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace shardmark {
 
-// Libraries that only a part of the program is linked to: registered by that part. A version is that of the
-// library that is loaded; empty: it is not there.
+// Libraries to which only a part of the program is linked; that part registers them. The version is that of
+// the loaded library; empty if it is not there.
 struct LibrariesEntry {
   std::vector<std::pair<std::string, std::string>> (*versions)();
 };

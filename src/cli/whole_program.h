@@ -1,5 +1,6 @@
-// The commands of cli/run/, which only the whole program has: shardmark-torch, beside this one. Its libraries
-// (LibTorch, MPI, CUDA) take half a second to load, so this one tells of them without it.
+// The commands of cli/run/ are in the whole program only: shardmark-torch, installed beside this one. Its
+// libraries (LibTorch, MPI, CUDA) take half a second to load, so this program prints help about these
+// commands without it.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@ namespace shardmark {
 
 struct WholeCommand {
   const char* name;
-  const char* description;  // a line of help
+  const char* description;  // one line of help
 };
 inline constexpr WholeCommand kWholeCommands[] = {
     {"run", "run a suite on all ranks: mpirun -n 8 shardmark run suites/x.yaml -o x.h5"},
@@ -21,15 +22,15 @@ inline constexpr WholeCommand kWholeCommands[] = {
      "check this machine, or all ranks of a job, for problems that distort measurements: mpirun -n 8 "
      "shardmark doctor"}};
 
-// nullptr: it is no such command.
+// Returns nullptr if it is not such a command.
 constexpr const WholeCommand* whole_command(std::string_view name) {
   for (const WholeCommand& command : kWholeCommands)
     if (name == command.name) return &command;
   return nullptr;
 }
 
-// The whole program's path. "" where there is none: in a build of the analysis alone, and in that program
-// itself.
+// The path of the whole program. "" if there is none (in a build for analysis only) or if this is the whole
+// program.
 std::string whole_program();
 
 }  // namespace shardmark

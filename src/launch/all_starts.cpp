@@ -1,4 +1,5 @@
-// See all_starts.h.
+// Runs the starts of a sweep one after the other, and turns a start that its library or launcher refused into
+// failed points.
 #include "launch/all_starts.h"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ std::map<std::string, Known> known_in(const std::string& study) {
   try {
     for (const Record& record : read_study(study, Load::without_samples).records)
       known[record.id] = {record.outcome, record.attempts, record.ended_job};
-  } catch (const UsageError&) {  // the ranks say what is wrong with it
+  } catch (const UsageError&) {  // the ranks will report what is wrong
   }
   return known;
 }
@@ -39,7 +40,7 @@ std::string name_of(const StartOfPoints& start, int64_t num_repetitions) {
                                : fmt::format(", repetition {} of {}", start.repetition, num_repetitions));
 }
 
-// As its ranks would end, where nothing of it is left to measure.
+// If nothing of this start is left to measure: the exit status that its ranks would return.
 std::optional<int> status_if_over(const StartOfPoints& start, const Sweep& sweep) {
   const auto known = known_in(sweep.study);
   bool any_bad = false;
@@ -51,7 +52,8 @@ std::optional<int> status_if_over(const StartOfPoints& start, const Sweep& sweep
   return any_bad && sweep.rerun_failed ? std::nullopt : std::optional<int>(any_bad ? kWrong : kDone);
 }
 
-// Their points become records: nothing of the plan is lost, and --rerun-failed measures them again.
+// Stores the points of refused starts as failed records, so that no point of the plan is missing and
+// --rerun-failed measures them again.
 void record(const std::vector<RefusedStart>& refused, const std::string& path) {
   Study study = Study::resume(path, read_study(path, Load::without_samples).environment);
   for (const auto& [start, reason] : refused)

@@ -1,5 +1,5 @@
-// A sweep whose points ask for different settings (schema/settings.h): the ranks are started once for each
-// combination and repetition, one after the other, and all of them write into one study.
+// A sweep whose points need different settings (schema/settings.h). The ranks are started once for each
+// combination and repetition, one start after the other, and all starts write into one study.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,9 @@
 
 namespace shardmark {
 
-// Passes over starts whose points the study holds. A start that ends before it opens the study fails its
-// points, with what the library or launcher said; the next one goes on. sweep_of: the sweep of a start.
+// Runs all starts; sweep_of() returns the sweep of one. A start whose points the study already has is
+// skipped. If a start ends before its ranks open the study, its points fail with the message of the library
+// or launcher, and the next start goes on.
 SweepEnd run_starts(const std::vector<StartOfPoints>& starts,
                     const std::function<Sweep(const StartOfPoints& start)>& sweep_of);
 

@@ -1,4 +1,4 @@
-// Ranks, threads and flags of mpirun and srun.
+// Decides the numbers of ranks and threads, and the flags of mpirun and srun.
 #include "launch/command.h"
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kBytesOfARank = 1'500'000'000;  // LibTorch and a small model
+constexpr int64_t kBytesOfARank = 1'500'000'000;  // memory of LibTorch and a small model
 
 using Arguments = std::vector<std::string>;
 
 struct RanksOfNode {
-  int64_t on_node = 1;  // ranks
-  int64_t cores = 1;    // of a node
-  int64_t cpus = 1;     // of a rank, as Slurm counts them
+  int64_t on_node = 1;  // ranks on a node
+  int64_t cores = 1;    // cores of a node
+  int64_t cpus = 1;     // CPUs of a rank, as Slurm counts them
 };
 
 int64_t default_ranks_per_node(const Machine& machine, int64_t cores) {
@@ -62,15 +62,15 @@ Arguments mpirun(const Machine& machine, const LaunchOptions& options, const Lau
   return arguments;
 }
 
-// Flags of the user's that leave the binding to srun: of --cpu-bind all but none.
+// Whether a flag of the user leaves the binding to srun: every --cpu-bind but none.
 bool srun_binds(const LaunchOptions& options) {
   return std::any_of(options.flags.begin(), options.flags.end(), [](const std::string& flag) {
     return flag.starts_with("--cpu-bind") && !flag.ends_with("none");
   });
 }
 
-// One rank per task, unbound: srun knows no GPU's place, ranks bind themselves. When one task fails Slurm
-// ends the others too, instead of leaving them waiting.
+// One rank per task, unbound: srun does not know which cores are near a GPU, so ranks bind themselves. If one
+// task fails, Slurm ends the others, which would otherwise wait for it.
 Arguments srun(const LaunchOptions& options, const LaunchCommand& command, const RanksOfNode& layout) {
   Arguments arguments = {"srun",
                          "--mpi=pmix",
@@ -108,7 +108,9 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
         "RANKS_PER_NODE in jobs/env.sh");
   const int64_t here = allocation.cpus_here > 0 ? allocation.cpus_here : machine.num_cores;
   const int64_t least = allocation.cpus_per_node > 0 ? allocation.cpus_per_node : here;
-  const int64_t cpus = is_elsewhere ? least : std::min(here, least);  // a step may have less than its job
+  // A job step may have fewer CPUs than its job.
+  const int64_t cpus = is_elsewhere ? least : std::min(here, least);
+  // Slurm may count hardware threads as CPUs; this is how many of them a core of this node has.
   const int64_t cpus_of_core = is_elsewhere ? 1 : std::max<int64_t>(here / machine.num_cores, 1);
   layout.cores = std::max<int64_t>(cpus / cpus_of_core, 1);
   if (!is_elsewhere) layout.cores = std::min(machine.num_cores, layout.cores);
@@ -123,7 +125,8 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
   const bool is_cpu_only = machine.num_gpus == 0 && !is_elsewhere;
   command.threads = options.threads > 0 ? options.threads : is_cpu_only ? 1 : 0;
   if (command.threads > 0) command.environment = {{"OMP_NUM_THREADS", std::to_string(command.threads)}};
-  // Else all ranks of a node would get the cores that OpenMP sees first, and could not bind themselves.
+  // Otherwise OpenMP would bind all ranks of a node to the cores that it sees first, and ranks could not bind
+  // themselves.
   if (options.pins_threads && !(options.launcher == "srun" && srun_binds(options)))
     command.environment.emplace_back("OMP_PROC_BIND", "false");
   if (options.launcher == "mpirun" && options.is_homeless) command.environment.emplace_back("HOME", "/");

@@ -1,4 +1,7 @@
-// Parses the messages of mpirun and srun.
+// Finds out how a job ended from the messages of mpirun and srun. A launcher's exit status says little:
+// several ranks end at the same time, and most of them only because they lost the connection to the first. So
+// the messages are parsed for the rank or node that ended first, and the kernel's count of OOM kills is
+// compared before and after.
 #include "launch/exit_diagnosis.h"
 
 #include <fmt/format.h>
@@ -27,7 +30,7 @@ bool is_dashed(const std::string& line) {
 
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// What Open MPI says of ranks that ended; we say it ourselves.
+// Open MPI's messages about ranks that ended, which we replace by our own.
 bool is_boilerplate(const std::string& text) {
   constexpr const char* kKnown[] = {"Primary job  terminated normally",
                                     "processes exited with non-zero status", "noticed that process rank",
@@ -39,8 +42,9 @@ std::string signal_text(int number) { return fmt::format("signal {} ({})", numbe
 
 std::string lost_node(const std::string& node) { return "the connection to " + node + " was lost"; }
 
-// "mpirun noticed that process rank 1 with PID 4711 on node n2 exited on signal 9 (Killed).",
-// "ORTE has lost communication with a remote daemon.  Remote daemon: [[21563,0],2] on node n2"
+// Finds the rank or node that was lost in a message of Open MPI:
+//   mpirun noticed that process rank 1 with PID 4711 on node n2 exited on signal 9 (Killed).
+//   ORTE has lost communication with a remote daemon.  Remote daemon: [[21563,0],2] on node n2
 std::string lost_rank_in(const std::string& block) {
   static const std::regex noticed(
       "process rank ([0-9]+) with PID [0-9]+ on node (\\S+) exited on signal ([0-9]+)");
@@ -52,19 +56,22 @@ std::string lost_rank_in(const std::string& block) {
   return std::regex_search(block, found, lost) ? lost_node(found.str(1)) : "";
 }
 
-// "srun: error: node2: task 1: Killed", "srun: error: node1: tasks 0-3: Exited with exit code 3",
-// "srun: error: Node failure on node2"
+// Finds the task or node that was lost in a line of srun:
+//   srun: error: node2: task 1: Killed
+//   srun: error: node1: tasks 0-3: Exited with exit code 3
+//   srun: error: Node failure on node2
 std::string lost_task_in(const std::string& line) {
   static const std::regex task("^srun: error: (\\S+): tasks? ([0-9,-]+): (.*)$");
   static const std::regex node_failure("^srun: error: Node failure on (\\S+)$");
-  if (line.size() > 10000) return "";  // Slurm's are short, and std::regex needs stack for every character
+  // Slurm's lines are short, and std::regex uses stack for every character.
+  if (line.size() > 10000) return "";
   std::smatch found;
   if (std::regex_search(line, found, task))
     return fmt::format("rank {} on {}: {}", found.str(2), found.str(1), found.str(3));
   return std::regex_search(line, found, node_failure) ? lost_node(found.str(1)) : "";
 }
 
-// What a block says, without its dashes.
+// The text of a block in one line, without its dashes.
 std::string in_one_line(const std::vector<std::string>& block) {
   constexpr size_t kMost = 400;
   std::string line;
@@ -75,7 +82,7 @@ std::string in_one_line(const std::vector<std::string>& block) {
   return line.size() <= kMost ? line : line.substr(0, kMost) + " ...";
 }
 
-// "Executable: /opt/x" of a block's lines.
+// The value of a field in a block, such as "/opt/x" in the line "Executable: /opt/x".
 std::string field(const std::vector<std::string>& block, const std::string& name) {
   for (const std::string& line : block) {
     const size_t at = line.find_first_not_of(' ');
@@ -86,7 +93,8 @@ std::string field(const std::vector<std::string>& block, const std::string& name
   return "";
 }
 
-// Of Open MPI's blocks (4 and 5: mpirun, prterun) about a program that could not be started.
+// Finds out from a block of Open MPI (4 and 5: mpirun, prterun) why a program could not be started; empty if
+// the block says nothing about that.
 std::string start_failure_in(const std::vector<std::string>& block, const std::string& text) {
   const auto told = [&](const std::string& what, const std::string& node, const std::string& why) {
     return (what.empty() ? "a program" : what) + (node.empty() ? "" : " on " + node) + ": " + why;
@@ -104,10 +112,10 @@ std::string start_failure_in(const std::vector<std::string>& block, const std::s
   return "";
 }
 
-// Of Slurm and of the dynamic loader, a line each:
-// "slurmstepd: error: execve(): /opt/x: No such file or directory", "srun: error: Task launch for StepId=3.0
-// failed on node node2: ...", "/opt/x: error while loading shared libraries: libx.so: cannot open shared
-// object file"
+// The same for lines of Slurm and of the dynamic loader:
+//   slurmstepd: error: execve(): /opt/x: No such file or directory
+//   srun: error: Task launch for StepId=3.0 failed on node node2: ...
+//   /opt/x: error while loading shared libraries: libx.so: cannot open shared object file
 std::string start_failure_of_line(const std::string& line) {
   const bool by_loader = has(line, ": error while loading shared libraries: ") ||
                          has(line, ": symbol lookup error: ") ||
@@ -150,7 +158,8 @@ void LauncherOutput::take(const std::string& line) {
   if (is_dashed(line)) finish();
 }
 
-// Of several failures the first is the cause: the others lose their connection to the rank that had it.
+// Keeps our own last message. Of several failures the first is kept, because it is the cause: the others lost
+// their connection to the rank that failed.
 void LauncherOutput::remember(const std::string& words) {
   const bool is_consequence = words.starts_with(kFailed) && last_message_.starts_with(kFailed);
   if (!is_consequence) last_message_ = words;
@@ -158,7 +167,7 @@ void LauncherOutput::remember(const std::string& words) {
 
 void LauncherOutput::finish() {
   const std::vector<std::string> block = std::exchange(block_, {}).value_or(std::vector<std::string>());
-  std::string text;  // lines are wrapped anywhere
+  std::string text;  // Open MPI may wrap a line anywhere
   for (const std::string& line : block) text += line + " ";
   if (lost_rank_.empty()) lost_rank_ = lost_rank_in(text);
   aborted_ = aborted_ || has(text, "MPI_ABORT was invoked");
@@ -169,9 +178,12 @@ void LauncherOutput::finish() {
   for (const std::string& line : block) show_(line);
 }
 
+// Takes the evidence in this order: a time-out of the watchdog, a launcher that was ended because ranks did
+// not start, a lack of memory, the rank or node that was lost first, the rank's own message, and last the
+// exit status.
 ExitDiagnosis diagnose_exit(const LauncherOutput& output, const SupervisedEnd& end, int64_t oom_kills) {
   std::string crash = output.lost_rank();
-  // An abort without a crash is the watchdog's, also where we had to end the launcher ourselves.
+  // Only the watchdog aborts without a crash. This also holds if we had to end the launcher ourselves.
   const bool aborted = crash.empty() && output.is_ending();
   if (end.status == kTimedOut || (end.gave_up && aborted)) return {Outcome::timed_out, output.last_message()};
   if (end.gave_up && crash.empty()) return {Outcome::timed_out, "the ranks did not start"};
@@ -184,9 +196,9 @@ ExitDiagnosis diagnose_exit(const LauncherOutput& output, const SupervisedEnd& e
     return {Outcome::out_of_memory, crash + ": the kernel ended it because memory ran out", true};
   if (by_kernel) crash += "; if memory ran out on its node, `dmesg` there says so";
   const int status = output.first_status().value_or(end.status);
-  const bool is_our_status = status == kUsage || status == kSystem;  // a launcher has its own, 1 mostly
+  const bool is_our_status = status == kUsage || status == kSystem;  // a launcher returns others, mostly 1
   const bool says_why = is_our_status && !output.last_message().empty() && !was_killed;
-  // srun knows only with which status a rank left: the rank's own words tell more.
+  // srun knows only the exit status of a rank; the rank's own message says more.
   if (!crash.empty() && !(says_why && output.last_message().starts_with(kFailed)))
     return {Outcome::failed, crash, was_killed};
   if (says_why) return {Outcome::failed, output.last_message()};
@@ -197,7 +209,7 @@ ExitDiagnosis diagnose_exit(const LauncherOutput& output, const SupervisedEnd& e
 
 namespace {
 
-// Of lines of a name and a number.
+// Reads the number of OOM kills from a file whose lines are a name and a number.
 std::optional<int64_t> oom_kills_in(const std::string& path) {
   std::ifstream file(path);
   std::string name;

@@ -1,6 +1,6 @@
-// A heterogeneous Slurm job: several groups of nodes with resources of their own (sbatch ... : ...). What
-// Slurm tells without naming a group is of the first one, so a launcher that reads only that uses part of the
-// job. Source: slurm.schedmd.com/heterogeneous_jobs.html.
+// A heterogeneous Slurm job: several groups of nodes with different resources (sbatch ... : ...). Variables
+// of Slurm that do not name a group describe the first one, so a launcher that reads only those uses only
+// part of the job. Source: slurm.schedmd.com/heterogeneous_jobs.html.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace shardmark {
 
 struct HeterogeneousJob {
   int64_t groups = 0;
-  int64_t nodes = 0;  // of all groups; a group that does not tell counts as 1
+  int64_t nodes = 0;  // nodes of all groups; an unknown number counts as 1
 };
 
-// variable: an environment variable, empty where it is not set. Nothing outside of such a job, or where the
-// variables are those of another job (sbatch hands on what it was started with).
+// variable(name) returns an environment variable; empty if it is not set. Returns nothing outside of such a
+// job, or if the variables belong to another job (sbatch passes on the environment in which it was called).
 std::optional<HeterogeneousJob> heterogeneous_job(
     const std::function<std::string(const std::string& name)>& variable);
 
-// "this Slurm job has 2 heterogeneous groups with 3 nodes in all (SLURM_HET_SIZE), and " + trouble + what to
-// do.
+// The error message: "this Slurm job has 2 heterogeneous groups with 3 nodes in all (SLURM_HET_SIZE), and " +
+// trouble + what to do.
 std::string refusal_of(const HeterogeneousJob& job, const std::string& trouble);
 
 }  // namespace shardmark

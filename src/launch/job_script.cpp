@@ -1,4 +1,4 @@
-// The text of a job.
+// Writes the text of a job script.
 #include "launch/job_script.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace shardmark {
 namespace {
 
-constexpr int kMostDays = 9999;  // its seconds fit Slurm's 32 bits
+constexpr int kMostDays = 9999;  // in seconds this fits into Slurm's 32 bits
 
 void require_one_line(const std::string& text) {
   if (printable(text, "\t") != text)
@@ -28,10 +28,11 @@ bool is_plain(std::string_view value) {
   });
 }
 
-// The lines for sbatch, by the option that each sets: a later one takes the place of an earlier.
+// The #SBATCH lines, by the option that each sets; a later line replaces an earlier one of the same option.
 class Directives {
  public:
-  // Read by sbatch, not by a shell: what a path may hold beyond these has no safe form there.
+  // Sets one of our own options. sbatch reads these lines, not a shell, and has no safe quoting for other
+  // characters.
   void set(const std::string& name, const std::string& value) {
     if (!is_plain(value))
       throw UsageError(
@@ -40,8 +41,8 @@ class Directives {
                       name, value));
     put(name, "--" + name + (value.empty() ? "" : "=" + value));
   }
-  // The user's own: sbatch takes double quotes around the rest, but for what they would end at. False where
-  // there is no form for it.
+  // Sets an option of the user. sbatch accepts double quotes around the value, unless it contains quotes or a
+  // backslash. Returns false if the value cannot be written.
   bool set_asked(const std::string& name, const std::string& value) {
     if (printable(name + value, "") != name + value || value.find_first_of("\"\\'") != std::string::npos)
       return false;
@@ -69,7 +70,7 @@ class Directives {
   std::vector<std::pair<std::string, std::string>> lines_;
 };
 
-// The long names of the options that a job is given most often, for those of one letter.
+// The long names of the most common one-letter options.
 constexpr std::pair<char, const char*> kLongNames[] = {
     {'A', "account"},    {'a', "array"},    {'C', "constraint"}, {'c', "cpus-per-task"},
     {'d', "dependency"}, {'D', "chdir"},    {'e', "error"},      {'G', "gpus"},
@@ -78,7 +79,8 @@ constexpr std::pair<char, const char*> kLongNames[] = {
     {'q', "qos"},        {'t', "time"},     {'w', "nodelist"},   {'x', "exclude"},
 };
 
-// Variables of sbatch that hold the value of an option. Source: man sbatch, INPUT ENVIRONMENT VARIABLES.
+// Environment variables of sbatch and the options that they set. Source: man sbatch, INPUT ENVIRONMENT
+// VARIABLES.
 constexpr std::pair<const char*, const char*> kOptionsOfVariables[] = {
     {"SBATCH_ACCOUNT", "account"},
     {"SBATCH_ACCTG_FREQ", "acctg-freq"},
@@ -118,7 +120,7 @@ struct SbatchFlag {
   std::string name, value;
 };
 
-// "--partition=gpu", "--partition" "gpu", "-p" "gpu", "-pgpu"
+// Parses flags in all forms: "--partition=gpu", "--partition" "gpu", "-p" "gpu", "-pgpu".
 std::vector<SbatchFlag> parsed_flags(const std::vector<std::string>& words) {
   std::vector<SbatchFlag> flags;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -193,7 +195,7 @@ std::string quoted(const std::string& text) {
 }
 
 std::string slurm_time(double seconds) {
-  if (!(seconds >= 0 && seconds <= kMostDays * 86400.0))  // nor what is no number
+  if (!(seconds >= 0 && seconds <= kMostDays * 86400.0))  // also refuses NaN
     throw UsageError(fmt::format("Slurm does not accept a job of {:g} days: give --time, at most {} days",
                                  seconds / 86400, kMostDays));
   const auto minutes = static_cast<int64_t>(std::ceil(seconds / 60));

@@ -1,4 +1,4 @@
-// Marks and the sessions they name; see Note [Leftovers].
+// Removes marks and the Open MPI sessions that they name. leftovers.h explains why: Note [Leftovers].
 #include "launch/leftovers.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ bool names_it(const std::string& path, const File& file) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino && opened.st_uid == ::geteuid();
 }
 
-// The number of the job family, with which Open MPI begins the contact.txt of a session:
+// The number of the job family. Open MPI begins the file contact.txt of a session with it:
 // "935133184.0;tcp://...".
 std::optional<uint32_t> family_of(const fs::path& session) {
   std::ifstream contact(session / "contact.txt");
@@ -35,7 +35,8 @@ std::optional<uint32_t> family_of(const fs::path& session) {
   return name >> 16U;
 }
 
-// "vader_segment.<node>.<user id>.<job, hexadecimal>.<rank>"; a job's upper half is its family.
+// Whether a file is a shared memory segment of this job family. Its name is "vader_segment.<node>.<user
+// id>.<job in hexadecimal>.<rank>", and the upper half of the job is the family.
 bool is_segment_of(const std::string& name, uint32_t family) {
   const std::string user = fmt::format(".{}.", ::geteuid());
   const size_t rank = name.rfind('.'), at = name.rfind(user, rank);
@@ -53,13 +54,13 @@ void remove_session(const fs::path& session) {
   fs::remove_all(session, ignored);
 }
 
-// A folder in which nobody else can put another in its place.
+// Whether a folder is our own, so that nobody else can replace what is in it.
 bool is_own_folder(const fs::path& path) {
   struct stat info;
   return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid();
 }
 
-// Open MPI keeps a session in <temporary>/ompi.<node>.<user id>/pid.<mpirun>.
+// Open MPI keeps a session in <temporary>/ompi.<node>.<user id>/pid.<process id of mpirun>.
 void remove_session_of(const std::string& temporary, pid_t mpirun) {
   const std::string user = fmt::format(".{}", ::geteuid());
   std::error_code ignored;
@@ -70,12 +71,13 @@ void remove_session_of(const std::string& temporary, pid_t mpirun) {
   }
 }
 
-// One that has ended and waits for its parent to take note (a zombie) has no command line.
+// Whether a process runs. A zombie, which has ended but was not waited for, has no command line.
 bool runs(pid_t pid) {
   return ::kill(pid, 0) == 0 && std::ifstream(fmt::format("/proc/{}/cmdline", pid)).peek() != EOF;
 }
 
-// False while the session may be in use: by another mpirun, which the system gave the same process id.
+// Removes the session that a mark names. Returns false if another mpirun, to which the system gave the same
+// process id, may be using it.
 bool remove_what_it_names(const std::string& path) {
   std::ifstream mark(path);
   std::string first, temporary;
@@ -106,10 +108,10 @@ void remove_leftovers() {
 LauncherMark::LauncherMark(std::string temporary) : temporary_(std::move(temporary)) {
   for (;;) {
     std::string path = fmt::format("{}/{}XXXXXX", kSharedMemory, shared_name_prefix());
-    file_ = File(::mkstemp(path.data()));  // open in our children, too
+    file_ = File(::mkstemp(path.data()));  // stays open in our children, who inherit the lock
     if (!file_) return;
     if (::flock(file_.get(), LOCK_EX) == 0 && !names_it(path, file_))
-      continue;  // it was taken for a leftover
+      continue;  // another launch removed it as a leftover before it was locked
     path_ = path;
     return;
   }
@@ -123,7 +125,7 @@ LauncherMark::~LauncherMark() {
 
 void LauncherMark::name(pid_t mpirun) {
   if (!file_) return;
-  remove_what_it_names(path_);  // of the mpirun before
+  remove_what_it_names(path_);  // the session of the mpirun before
   std::ofstream(path_) << kFirstLine << '\n' << temporary_ << '\n' << mpirun << '\n';
 }
 

@@ -1,8 +1,9 @@
-// What jobs share on this machine and a kill -9 may leave behind: segments of shared memory and Open MPI's
-// session files. Note [Leftovers]: mpirun removes what it and its ranks share, unless it is killed with them.
-// So each launch keeps a mark, a file in /dev/shm whose lock mpirun inherits, which the kernel drops with the
-// last of them; the mark says where the session of its mpirun lies. Whoever starts next removes what marks
-// with a free lock name: process ids, which are used again, decide nothing.
+// Removes what a job that was killed with SIGKILL left on this machine: shared memory segments and session
+// files of Open MPI. Note [Leftovers]: mpirun removes these itself, unless it is killed together with its
+// ranks. So each launch keeps a mark, a locked file in /dev/shm that says where the session of its mpirun is.
+// mpirun inherits the lock, and the kernel drops it when the last of these processes ends. The next launch
+// removes everything that is named by a mark whose lock is free. Process ids are reused, so they are no
+// evidence.
 #pragma once
 
 #include <sys/types.h>
@@ -15,21 +16,21 @@ namespace shardmark {
 
 constexpr const char* kSharedMemory = "/dev/shm";
 
-// "shardmark-<user id>-": so begins the name of all that we keep in /dev/shm.
+// "shardmark-<user id>-", with which the names of all our files in /dev/shm begin.
 std::string shared_name_prefix();
 
-// Removes what is ours in /dev/shm and has a lock that nobody holds, with the sessions that it names.
+// Removes our files in /dev/shm whose lock is free, and the sessions that they name.
 void remove_leftovers();
 
-// The mark of one launch; nothing where /dev/shm takes none.
+// The mark of one launch. There is none if /dev/shm cannot be written.
 class LauncherMark {
  public:
-  // temporary: where mpirun keeps its session files.
+  // `temporary` is the directory in which mpirun keeps its session files.
   explicit LauncherMark(std::string temporary);
-  ~LauncherMark();  // with what is left of the last session
+  ~LauncherMark();  // also removes what is left of the last session
   LauncherMark(const LauncherMark&) = delete;
   LauncherMark& operator=(const LauncherMark&) = delete;
-  void name(pid_t mpirun);  // that has just been started
+  void name(pid_t mpirun);  // writes the process id of the mpirun that was just started
 
  private:
   std::string temporary_, path_;

@@ -1,4 +1,4 @@
-// Cores, memory and GPUs of this node.
+// Reads the cores, memory and GPUs of this node from the system.
 #include "launch/machine.h"
 
 #include <sched.h>
@@ -26,8 +26,8 @@ std::string first_word(const std::string& path) {
   return word;
 }
 
-// Hyper-threads share a core: cores are counted by the lists of siblings that differ. 0: the system tells
-// none.
+// Counts physical cores. Hyper-threads of a core have the same list of siblings, so different lists are
+// counted. 0 if the system does not provide them.
 int64_t count_cores(const std::vector<std::string>& processors) {
   std::set<std::string> cores;
   for (const std::string& processor : processors) {
@@ -48,7 +48,7 @@ int64_t allowed_cores() {
   return cores == 0 ? CPU_COUNT(&set) : cores;
 }
 
-// Whole cores of processor time that we are granted.
+// The processor time that we are granted (by cgroups), in whole cores.
 int64_t quota() {
   const double cores = granted_cores();
   return cores == 0 ? INT64_MAX : std::max<int64_t>(static_cast<int64_t>(cores), 1);
@@ -59,7 +59,7 @@ int64_t free_memory() {
   return granted == 0 ? free_bytes : std::min(free_bytes, granted);
 }
 
-// That CUDA shows to processes which we start.
+// The number of GPUs that CUDA shows to the processes that we start.
 int64_t visible_gpus() {
   const std::string all = output_of({"nvidia-smi", "-L"});
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");

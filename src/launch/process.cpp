@@ -1,4 +1,4 @@
-// fork, pipes, signals.
+// Starts child processes with fork and exec, reads their output through a pipe, and ends them with signals.
 #include "launch/process.h"
 
 #include <fcntl.h>
@@ -25,7 +25,8 @@ namespace shardmark {
 namespace {
 
 constexpr int kCannotStart = 127;
-constexpr auto kGrace = std::chrono::seconds(10);  // from SIGTERM to SIGKILL; of a question to the system
+// Time from SIGTERM to SIGKILL, and the longest time that output_of() waits.
+constexpr auto kGrace = std::chrono::seconds(10);
 using Clock = std::chrono::steady_clock;
 
 std::vector<std::string> changed_environment(const EnvironmentChanges& changes) {
@@ -57,20 +58,25 @@ struct Pipe {
   File output, input;
 };
 
-// A child whose `descriptor` (1 or 2) comes to us, in a process group of its own, with all signals unblocked.
-// It is asked to end when we die, by kill -9 too: a launcher then ends its ranks and removes what they share.
+// A child process whose stdout or stderr (`descriptor` 1 or 2) we read. It has a process group of its own and
+// all signals unblocked. The kernel sends it SIGTERM when we die, even by SIGKILL; a launcher then ends its
+// ranks and removes what they share.
 class Child {
  public:
   Child(const std::vector<std::string>& arguments, const EnvironmentChanges& changes, int descriptor,
         bool hides_errors = false) {
-    ::signal(SIGCHLD, SIG_DFL);  // one who was started ignoring it has no child to wait for
+    ::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, there would be no child to wait for
+    // `failure` is closed by a successful exec (O_CLOEXEC). If exec fails, the child writes errno into it. So
+    // the parent can tell a program that could not be started from one that ended with an error.
     Pipe output, failure;
     const auto entries = changed_environment(changes);
     const auto words = pointers(arguments), environment = pointers(entries);
     const pid_t parent = ::getpid();
-    pid_ = ::fork();  // not posix_spawn, which knows no signal at our end
+    // posix_spawn cannot set the signal for our death (PR_SET_PDEATHSIG), so this is fork.
+    pid_ = ::fork();
     if (pid_ < 0) throw SystemError(std::string("fork: ") + std::strerror(errno));
-    if (pid_ == 0) {  // until exec only what a signal handler may call
+    // Until exec, only async-signal-safe functions may be called.
+    if (pid_ == 0) {
       const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
       ::dup2(null, STDIN_FILENO);
       if (hides_errors) ::dup2(null, STDERR_FILENO);
@@ -80,22 +86,22 @@ class Child {
       ::sigprocmask(SIG_SETMASK, &none, nullptr);
       ::setpgid(0, 0);
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-      if (::getppid() != parent) ::_exit(kCannotStart);  // it has ended before
+      if (::getppid() != parent) ::_exit(kCannotStart);  // our parent died before prctl
       ::execvpe(words.front(), words.data(), environment.data());
       const int error = errno;
       [[maybe_unused]] const ssize_t ignored = ::write(failure.input.get(), &error, sizeof error);
       ::_exit(kCannotStart);
     }
     failure.input.reset();
-    output_ = std::move(output.output);  // its input is closed at the end of this
+    output_ = std::move(output.output);  // the other end is closed when the constructor returns
     if (::read(failure.output.get(), &error_, sizeof error_) > 0) ::waitpid(pid_, nullptr, 0);
   }
 
-  int error() const { return error_; }  // errno of a start that failed
+  int error() const { return error_; }  // errno if the start failed, else 0
   pid_t pid() const { return pid_; }
   int output() const { return output_.get(); }
 
-  // Reads what there is; false at the end.
+  // Passes on the lines that have arrived. Returns false at the end of the output.
   bool read_lines(const LineSink& sink) {
     std::array<char, 4096> bytes{};
     const ssize_t count = ::read(output_.get(), bytes.data(), bytes.size());
@@ -112,7 +118,7 @@ class Child {
     return true;
   }
 
-  // Its status once it has ended.
+  // Whether the child has ended; then `status` is its exit status, or 128 + n after signal n.
   bool has_ended(int& status) const {
     int raw = 0;
     if (::waitpid(pid_, &raw, WNOHANG) != pid_) return false;
@@ -147,7 +153,7 @@ class Supervisor {
       }
       if (is_ending() && Clock::now() > killing_) child_.signal(SIGKILL);
     }
-    child_.signal(SIGKILL);  // the rest of its group
+    child_.signal(SIGKILL);  // kills the rest of its process group
     kill_orphans();
     while (is_open_ && wait()) {
     }
@@ -162,7 +168,7 @@ class Supervisor {
     child_.signal(SIGCONT);
   }
 
-  // Until something happens, at most a second; whether something did.
+  // Waits for a signal or output, for at most a second. Returns whether something happened.
   bool wait() {
     std::array<pollfd, 2> polled = {pollfd{signals_.descriptor(), POLLIN, 0},
                                     pollfd{is_open_ ? child_.output() : -1, POLLIN, 0}};
@@ -179,7 +185,7 @@ class Supervisor {
   bool is_open_ = true;
 };
 
-// Its status, after what it printed; nothing where it goes on then.
+// Reads the output to its end and returns the exit status; nothing if the child still runs at `until`.
 std::optional<int> read_to_end(Child& child, const LineSink& on_stdout, Clock::time_point until) {
   if (child.error() != 0) return kCannotStart;
   int status = 0;
@@ -197,8 +203,7 @@ std::optional<int> read_to_end(Child& child, const LineSink& on_stdout, Clock::t
 int run_process(const std::vector<std::string>& arguments, const EnvironmentChanges& changes,
                 const LineSink& on_stdout) {
   Child child(arguments, changes, STDOUT_FILENO);
-  return read_to_end(child, on_stdout, Clock::time_point::max())
-      .value_or(kCannotStart);  // it has all the time
+  return read_to_end(child, on_stdout, Clock::time_point::max()).value_or(kCannotStart);  // never times out
 }
 
 std::string output_of(const std::vector<std::string>& arguments) {
@@ -206,7 +211,7 @@ std::string output_of(const std::vector<std::string>& arguments) {
   Child child(arguments, {}, STDOUT_FILENO, /*hides_errors=*/true);
   const auto status = read_to_end(
       child, [&](const std::string& line) { output += line + "\n"; }, Clock::now() + kGrace);
-  if (!status) child.signal(SIGKILL);  // not waited for: a driver that hangs may hold it for ever
+  if (!status) child.signal(SIGKILL);  // not waited for: a driver that hangs may hold it forever
   return status == 0 ? output : "";
 }
 
@@ -219,7 +224,7 @@ SupervisedEnd supervise(Signals& signals, const std::vector<std::string>& argume
   try {
     supervision.on_start(child.pid());
     return Supervisor(child, signals, supervision).run();
-  } catch (...) {  // nothing runs on unwatched
+  } catch (...) {  // no process keeps running without supervision
     child.signal(SIGKILL);
     kill_orphans();
     throw;

@@ -1,4 +1,4 @@
-// Rounds of a sweep; see Note [Rounds].
+// Starts the ranks of a sweep again after crashes. rounds.h explains the rules: Note [Rounds].
 #include "launch/rounds.h"
 
 #include <fcntl.h>
@@ -25,16 +25,18 @@
 namespace shardmark {
 namespace {
 
-constexpr int kMostCrashes = 6;  // rounds in a row without a finished point
-// From the first sign of a crash, or from a complete study, to the launcher's end. mpirun waits for the
-// daemon of a lost node until TCP gives it up, a quarter of an hour, and for a rank that was stopped forever.
+constexpr int kMostCrashes = 6;  // rounds in a row in which no point was finished
+// Seconds that the launcher may go on after the first sign of a crash, or after the study is complete. mpirun
+// waits for the daemon of a lost node until TCP gives up, which takes a quarter of an hour, and it waits
+// forever for a rank that was stopped.
 constexpr double kPatienceS = 20;
-constexpr int kMostBusyS = 90;  // a file system may keep the lock of a node that is gone for so long
+// A file system may keep the lock of a lost node for this long.
+constexpr int kMostBusyS = 90;
 
-// What the study holds; all zeroes where there is none.
+// What the study holds; all zero if there is none.
 struct Count {
   int64_t num_records = 0;
-  std::map<std::string, std::string> over;  // points that did not end the job: id and start
+  std::map<std::string, std::string> over;  // points that are over: id and time of start
   std::optional<Record> latest;
   int64_t num_finished_since(const Count& before) const {
     return std::count_if(over.begin(), over.end(), [&](const auto& point) {
@@ -57,13 +59,14 @@ Count count(const std::string& study) {
   } else if (file_exists(path)) {
     try {
       for (Record& record : read_study(path, Load::without_samples).records) add(std::move(record));
-    } catch (const UsageError&) {  // the ranks say what is wrong with it
+    } catch (const UsageError&) {  // the ranks will report what is wrong
     }
   }
   return count;
 }
 
-// Which file is there, and since when; opened, because a shared file system then asks its server.
+// Identifies the file at this path and its last change. The file is opened, because a shared file system then
+// asks its server.
 std::optional<std::array<int64_t, 3>> stamp_of(const std::string& path) {
   const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat info;
@@ -76,7 +79,7 @@ bool is_complete(const std::string& study) {
   return stamp_of(path) && !stamp_of(journal_path(path));
 }
 
-// Has the study been opened by this round's ranks? They change its journal first of all, and publish at last.
+// Whether the ranks of this round have opened the study. They change its journal first and publish it last.
 class Opening {
  public:
   explicit Opening(const std::string& study) : study_(follow_links(study)), before_(stamps()) {}
@@ -113,12 +116,13 @@ class Rounds {
         log_line("the ranks cannot be started: " + end.start_failure);
         break;
       }
+      // No more rounds: the study is complete, a signal came, or the command line is wrong.
       if (end.completed || result.stopped_by != 0 || result.status == kDone || result.status == kUsage) break;
       const ExitDiagnosis& ending = end.diagnosis;
       const Count after = end.opened ? record_crash(ending, before) : before;
-      result.stopped_by = signals_.asked();  // since the job ended
+      result.stopped_by = signals_.asked();  // a signal may have come since the job ended
       if (result.stopped_by != 0) break;
-      if (after.num_records == before.num_records) {  // no point can be blamed
+      if (after.num_records == before.num_records) {  // no point was running, so none can be the cause
         const bool was_struck = ending.was_killed || ending.outcome == Outcome::timed_out;
         const bool goes_on = was_struck && !is_second_start;
         log_line(fmt::format("{}; no point was running, so it is {}", ending.reason,
@@ -130,6 +134,7 @@ class Rounds {
         continue;
       }
       is_second_start = false;
+      // A point got a record for this crash, so the next round skips it or tries it once more.
       crashes = after.num_finished_since(before) > 0 ? 1 : crashes + 1;
       if (crashes >= kMostCrashes) {
         log_line(
@@ -147,13 +152,13 @@ class Rounds {
  private:
   struct RoundEnd {
     ExitDiagnosis diagnosis;
-    int status = 0, stopped_by = 0;  // as SweepEnd's
-    bool opened = false;             // the study, by its ranks
-    bool completed = false;          // it
-    std::string start_failure = {};  // why no rank could begin
+    int status = 0, stopped_by = 0;  // as in SweepEnd
+    bool opened = false;             // the ranks opened the study
+    bool completed = false;          // the ranks completed the study
+    std::string start_failure = {};  // why no rank could start
   };
 
-  // As its ranks would have ended.
+  // The exit status that the ranks of a complete study return.
   int status_of_complete() const {
     const auto records = read_study(sweep_.study, Load::without_samples).records;
     return std::any_of(records.begin(), records.end(), [](const Record& r) { return is_bad(r.outcome); })
@@ -174,7 +179,7 @@ class Rounds {
     Opening opening(sweep_.study);
     const double begin_s = now_s();
     const int64_t kills_before = count_oom_kills();
-    double over_s = 0;  // when the job was seen to be over, all but its launcher
+    double over_s = 0;  // when the job was found to be over, except its launcher
     const auto has_lost_patience = [&] {
       if (over_s == 0 && (output.is_ending() || (opening.seen() && is_complete(sweep_.study))))
         over_s = now_s();
@@ -192,15 +197,15 @@ class Rounds {
     if (end.status > 128) end.status = output.first_status().value_or(end.status);
     RoundEnd found{diagnose_exit(output, end, count_oom_kills() - kills_before)};
     found.opened = opening.seen();
-    rerun_failed_ = rerun_failed_ && !found.opened;  // the journal says so by then
-    // Ranks that are refused a study have not completed it: another job has, meanwhile.
+    rerun_failed_ = rerun_failed_ && !found.opened;  // from then on the journal knows it
+    // Ranks that are refused the study have not completed it; another job did that meanwhile.
     found.completed = found.opened && end.status != kUsage && is_complete(sweep_.study);
     found.status = end.gave_up ? static_cast<int>(kTimedOut) : end.status;
     if (!found.opened && end.stopped_by == 0) explain_start(output, found);
     found.stopped_by = found.completed ? 0 : end.stopped_by;
     if (!found.completed || found.status == kDone) return found;
     const int own = status_of_complete();
-    if (found.status != own) {  // a launcher's 1 is not ours
+    if (found.status != own) {  // the launcher returned another status, such as 1
       if (end.stopped_by == 0)
         log_line(end.gave_up ? "the study is complete, but its job did not end; ended it"
                              : "the study is complete; its job then failed: " + found.diagnosis.reason);
@@ -209,8 +214,8 @@ class Rounds {
     return found;
   }
 
-  // Of ranks that did not come to open the study: a program that cannot be started is the user's to fix. A
-  // launcher's own status is none of ours, where 1 would tell of something measured.
+  // For ranks that never opened the study: a program that cannot be started is a usage error. An unknown
+  // status of the launcher becomes kSystem, because 1 would mean that something measured was wrong.
   static void explain_start(const LauncherOutput& output, RoundEnd& found) {
     const int status = found.status;
     const bool is_ours = status == kDone || status == kUsage || status == kSystem || status == kTimedOut;
@@ -223,8 +228,8 @@ class Rounds {
     }
   }
 
-  // The ranks are gone, but what holds the lock for them may be slower: a node, or a shared file system.
-  // False where it stays, or a signal asks us to end.
+  // The ranks are gone, but their lock may be released later, by a lost node or a shared file system. Returns
+  // false if it stays locked or a signal asks us to end.
   bool wait_until_free() {
     for (int waited_s = 0; Study::is_busy(sweep_.study); ++waited_s) {
       if (waited_s == kMostBusyS || signals_.asked() != 0) return false;
@@ -236,14 +241,14 @@ class Rounds {
     return true;
   }
 
-  // Gives the point that was running its outcome, unless the watchdog has; tells the user.
+  // Gives the point that was running its outcome, unless the watchdog already did, and tells the user.
   Count record_crash(const ExitDiagnosis& ending, const Count& before) {
     try {
       if (wait_until_free())
         Study::record_crash(sweep_.study, ending.outcome, ending.reason);
       else if (signals_.asked() == 0)
         log_line("the lock stays, so no point is blamed");
-    } catch (const StudyBusy& busy) {  // by somebody who was quicker
+    } catch (const StudyBusy& busy) {  // another process was faster
       log_line(std::string(busy.what()) + "; no point is blamed");
     }
     Count after = count(sweep_.study);
@@ -261,7 +266,7 @@ class Rounds {
 
   const Sweep& sweep_;
   LauncherMark mark_;
-  Signals signals_;  // through all rounds: one that comes between two of them is not lost
+  Signals signals_;  // for all rounds, so that no signal is lost between two
   bool resume_, rerun_failed_;
 };
 

@@ -1,4 +1,4 @@
-// signalfd, and the list of children in /proc.
+// Receives signals through a signalfd, and finds orphans in the list of children in /proc.
 #include "launch/signals.h"
 
 #include <sys/prctl.h>

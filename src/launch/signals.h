@@ -1,4 +1,4 @@
-// Signals to this process, to be polled, and the processes that a child leaves behind.
+// Signals to this process that are polled instead of handled, and the orphans of a child.
 #pragma once
 
 #include <csignal>
@@ -7,17 +7,18 @@
 
 namespace shardmark {
 
-// While it lives, SIGTERM, SIGINT, SIGHUP and SIGUSR1 end nothing by themselves, and orphans of our children
-// become ours. A SIGHUP or SIGINT that was ignored stays so (nohup; a shell's background). One at a time.
+// While this object lives, SIGTERM, SIGINT, SIGHUP and SIGUSR1 do not end the process, and orphans of our
+// children become our children. A SIGHUP or SIGINT that was ignored stays ignored (nohup, background jobs of
+// a shell). There may be only one object at a time.
 class Signals {
  public:
   Signals();
-  ~Signals();  // what was not asked about is dropped
+  ~Signals();  // drops signals that asked() has not returned
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  int descriptor() const { return descriptor_.get(); }  // to poll; also readable when a child has ended
-  int asked();                                          // the first signal that asks us to end; 0: none came
+  int descriptor() const { return descriptor_.get(); }  // for poll(); also readable after a child has ended
+  int asked();                                          // the first signal that asks us to end; 0: none
 
  private:
   sigset_t before_{};
@@ -25,7 +26,7 @@ class Signals {
   int asked_ = 0;
 };
 
-// Kills our children, then theirs, which are ours by then, until none is left, for at most 10 s.
+// Kills our children, then their children, which become ours, until none is left or 10 s are over.
 void kill_orphans();
 
 }  // namespace shardmark

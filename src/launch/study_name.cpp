@@ -1,4 +1,4 @@
-// Numbers of studies.
+// Numbers the studies of a suite and keeps a link to the newest.
 #include "launch/study_name.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostNumber = 9999;
 
-// 12 of "gpt2-0012.h5"; 0 where it is no study of this stem.
+// The number in a name: 12 for "gpt2-0012.h5". 0 if it is not a study of this stem.
 int number_in(const std::string& name, const std::string& stem) {
   static const std::regex numbered("-([0-9]{4})\\.h5(\\.journal)?");
   if (!name.starts_with(stem)) return 0;
@@ -47,9 +47,9 @@ std::string path_of(const std::string& folder, const std::string& stem, int numb
   return fmt::format("{}/{}-{:04}.h5", folder, stem, number);
 }
 
-// One launch at a time looks and links, or the link of a later one could be replaced in between. A file
-// system without locks, or one who keeps the lock for 5 s (it takes microseconds: a stopped process), is not
-// waited for.
+// Locks the folder while a launch compares and replaces the link; otherwise it could replace the link of a
+// later launch. We do not wait if the file system has no locks, or if another process keeps the lock for 5 s:
+// it needs microseconds, so it must have been stopped.
 File lock_folder(const fs::path& path) {
   constexpr int kTries = 500;
   constexpr std::chrono::milliseconds kPause{10};
@@ -75,7 +75,7 @@ std::string numbered_study(const std::string& folder, const std::string& stem, b
 ReservedStudy::ReservedStudy(const std::string& folder, const std::string& stem) {
   int number = newest_number(folder, stem);
   do path_ = path_of(folder, stem, ++number);
-  while (!reserve_study(path_));  // others took it since
+  while (!reserve_study(path_));  // another launch may take the number first
 }
 
 ReservedStudy::~ReservedStudy() { release_study(path_); }
@@ -88,7 +88,7 @@ void link_newest(const std::string& study, const std::string& stem) {
   const fs::path before = fs::read_symlink(link, ignored), name = fs::path(study).filename();
   if (!before.has_parent_path() && number_in(before, stem) > number_in(name, stem) &&
       fs::exists(link, ignored))
-    return;  // of a launch that began later and ended earlier
+    return;  // that launch began later and ended earlier
   const fs::path temporary = fmt::format("{}.{}.new", link.string(), ::getpid());
   fs::create_symlink(name, temporary, ignored);
   if (!ignored) fs::rename(temporary, link, ignored);

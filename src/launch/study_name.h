@@ -1,20 +1,20 @@
-// Where a launch keeps its study by default: results/<suite>-0001.h5, -0002 ..., and
-// results/<suite>.h5 links the newest.
+// The default name of a launch's study: results/<suite>-0001.h5, -0002 and so on. results/<suite>.h5 is a
+// link to the newest.
 #pragma once
 
 #include <string>
 
 namespace shardmark {
 
-// "gpt2" of suites/gpt2.yaml.
+// "gpt2" for suites/gpt2.yaml.
 std::string suite_stem(const std::string& suite);
 
-// The next free one, which another launch may take first; with resume the newest (UsageError where there is
-// none). A folder that is not there is an empty one.
+// Returns the next free name, which another launch may take first; with `resume` the newest one (UsageError
+// if there is none). A folder that does not exist counts as empty.
 std::string numbered_study(const std::string& folder, const std::string& stem, bool resume);
 
-// The next free one, for one launch alone. Given back at the end where nothing was begun; after a kill -9 its
-// number is passed over by the next launch, and --resume begins it.
+// Reserves the next free name for one launch. It is released at the end if nothing was begun under it. After
+// a SIGKILL the next launch skips its number, and --resume begins it.
 class ReservedStudy {
  public:
   ReservedStudy(const std::string& folder, const std::string& stem);
@@ -27,8 +27,8 @@ class ReservedStudy {
   std::string path_;
 };
 
-// Makes <folder>/<stem>.h5 lead to a study in the same folder, unless it leads to one with a higher number; a
-// file of that name that is no link stays.
+// Makes <folder>/<stem>.h5 a link to a study in the same folder, unless it already leads to one with a higher
+// number. A file of that name that is not a link is kept.
 void link_newest(const std::string& study, const std::string& stem);
 
 }  // namespace shardmark

@@ -1,16 +1,15 @@
-// What launch tells the ranks that it starts, by environment variables.
+// Environment variables by which launch tells something to the ranks that it starts.
 #pragma once
 
 namespace shardmark {
 
-// An environment variable of the ranks. With kProgressOnTerminal, lines on their stderr that begin with '\r'
-// belong into the line at the end of launch's terminal that is written anew; with another value there is
-// none.
+// How ranks report progress. With kProgressOnTerminal, lines on their stderr that begin with '\r' are the
+// text of the status line of launch's terminal. With kProgressInLog there is no status line.
 inline constexpr const char* kProgressVariable = "SHARDMARK_PROGRESS";
 inline constexpr const char* kProgressOnTerminal = "terminal";
 inline constexpr const char* kProgressInLog = "log";
 
-// The command that goes on with the study, as a user types it: `shardmark launch ... --resume`.
+// The command that resumes the study, as a user types it: `shardmark launch ... --resume`.
 inline constexpr const char* kResumeVariable = "SHARDMARK_RESUME_WITH";
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// A block of a suite: the values of its axes, of which every combination is a point.
+// A block of a suite: the values of each of its axes. Every combination of the values is a point.
 #pragma once
 
 #include <map>
@@ -12,25 +12,29 @@
 namespace shardmark {
 
 struct SuiteBlock {
-  std::string place;  // for messages
-  Point base;         // its workload, sampling and scaling; the default of every axis
+  std::string place;  // place in the file, for messages
+  // The workload, sampling and scaling of all points of the block, and the value of every axis that is not
+  // listed.
+  Point base;
   std::map<std::string, std::vector<AxisValue>> values;  // by the axis's key
 };
 
-// Of the top level of a suite: the defaults of ranks, transport and sampling.
+// Reads the top level of a suite: the defaults of ranks, transport, environment and sampling for all blocks.
 SuiteBlock read_defaults(const YamlMap& top);
-// The keys of a block, those of every block included.
+// The keys that a block of this workload accepts, including the axes of both workloads.
 std::vector<std::string> block_keys(const std::string& workload);
-// "training" or "collective". UsageError where a key is unknown, missing, or has a wrong value.
+// Reads a block; `workload` is "training" or "collective". Throws UsageError if a key is unknown or missing,
+// or has a wrong value.
 SuiteBlock read_block(const YamlNode& node, const std::string& workload, const SuiteBlock& defaults);
-// One of them has both ways to write the batch: UsageError.
+// Throws UsageError if the map gives both batch_size and global_batch.
 void refuse_two_batches(const YamlMap& map);
 
-// The command line over the blocks. UsageError where it names an axis that no block has.
+// Replaces values of the blocks by those of the command line. Throws UsageError if it names an axis that no
+// block has.
 void apply(const Overrides& overrides, std::vector<SuiteBlock>& blocks, const std::string& path);
 
-// UsageError: more points than anybody means, or a value that no operation of the block can have. warnings:
-// lists of such values.
+// Returns the points of a block. Throws UsageError if there are more points than anybody can mean, or if the
+// single value of an axis acts on no operation of the block. A list of such values is merged, with a warning.
 std::vector<Point> expand(const SuiteBlock& block, std::vector<std::string>& warnings);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// One reader for each kind of value that an axis accepts.
+// Parses the values of axes: one parser for each kind of value that an axis accepts.
 #include "plan/axis_values.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace shardmark {
 namespace {
 
-constexpr size_t kMostSettings = 1000;  // combinations: a bound against slips
+constexpr size_t kMostSettings = 1000;  // combinations; a guard against mistakes
 
 std::vector<std::string> precision_names() {
   std::vector<std::string> names;
@@ -22,7 +22,7 @@ std::vector<std::string> precision_names() {
   return names;
 }
 
-// A number of a suite or a flag as the member's type.
+// Converts a number from a suite or a flag to the type of the axis's member.
 template <class Number>
 AxisValue number_value(const AxisRow& axis, Number number) {
   if (std::holds_alternative<double TrainingPoint::*>(axis.member)) return static_cast<double>(number);
@@ -48,7 +48,7 @@ AxisValue read_number(const AxisRow& axis, const Kind& kind, const YamlNode& nod
   }
 }
 
-// "NCCL_ALGO=Ring threads=2", in any order; empty: nothing is set.
+// Parses one combination of settings, in any order: "NCCL_ALGO=Ring threads=2". Empty text sets nothing.
 AxisValue parse_settings(const std::string& text) {
   const Settings settings = settings_from_text(text);
   for (const auto& [name, value] : settings)
@@ -57,7 +57,8 @@ AxisValue parse_settings(const std::string& text) {
   return to_text(settings);
 }
 
-// {A: [x, y], B: [~, z]}: every combination, where ~ is not set; or one combination as text.
+// Reads settings as a map, {A: [x, y], B: [~, z]}, which gives every combination (~ leaves the variable
+// unset), or one combination as text.
 std::vector<AxisValue> read_settings(const YamlNode& node) {
   if (!node.is_map()) try {
       return {parse_settings(node.is_null() ? "" : node.text())};
@@ -102,7 +103,7 @@ AxisValue read_value(const AxisRow& axis, const YamlNode& node) {
       axis.accepted);
 }
 
-// Of a flag, which takes 0 beside the word for it.
+// Parses a value of a flag. A flag also accepts 0 where a suite may write `none`.
 AxisValue parse_value(const AxisRow& axis, const std::string& text) {
   return std::visit(
       [&]<class Kind>(const Kind& kind) -> AxisValue {
@@ -122,7 +123,7 @@ AxisValue parse_value(const AxisRow& axis, const std::string& text) {
       axis.accepted);
 }
 
-// Sizes from `from` to at most `to`, each `factor` times the one before.
+// Appends the sizes of a range: from `from` to at most `to`, each `factor` times the one before.
 void append_range(const YamlNode& node, const Bytes& kind, std::vector<AxisValue>& sizes) {
   const YamlMap map(node, "a range of " + node.key(), {"from", "to", "factor"});
   const int64_t from = map.need("from").value(kind), to = map.need("to").value(kind);
@@ -131,7 +132,7 @@ void append_range(const YamlNode& node, const Bytes& kind, std::vector<AxisValue
   if (from > to) node.fail("from " + std::to_string(from) + " is above to " + std::to_string(to));
   for (int64_t bytes = from; bytes <= to; bytes *= factor) {
     sizes.emplace_back(bytes);
-    if (bytes > to / factor) break;  // the next one would be above, or too large for 64 bits
+    if (bytes > to / factor) break;  // the next one would be above `to` or overflow
   }
 }
 

@@ -1,4 +1,4 @@
-// What an axis (schema/axes.h) accepts, read from a suite or a flag.
+// Reads the values of an axis (schema/axes.h) from a suite or from flags.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace shardmark {
 
-// Of an axis of words: those that it accepts.
+// The words that an axis of words accepts.
 const std::vector<std::string>& words_of(const std::string& key);
 
-// The value, or all items of the list. UsageError with the place.
+// Reads one value or all items of a list. Throws UsageError with the place in the file.
 std::vector<AxisValue> read_values(const AxisRow& axis, const YamlNode& node);
-// The values of a block: also what stands for several of them, `all` words or a range of sizes.
+// Reads the values of a block, which may also be written as `all` (every word) or as a range of sizes.
 std::vector<AxisValue> read_block_values(const AxisRow& axis, const YamlNode& node);
-// As typed on the command line. flag: "--strategies", for messages.
+// Parses values as typed on the command line. `flag` is for messages: "--strategies".
 std::vector<AxisValue> values_from_flag(const AxisRow& axis, const std::vector<std::string>& texts,
                                         const std::string& flag);
-// A choice as the axis's member holds it: itself, or its text.
+// Converts a choice to the type of the axis's member: the choice itself, or its text.
 AxisValue as_value(const AxisRow& axis, const Choice& choice);
 
 }  // namespace shardmark

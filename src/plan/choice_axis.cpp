@@ -1,4 +1,4 @@
-// Reading choices: names, option values by their type, and the product of option lists.
+// Reads choices: checks names, converts option values to their type, and expands lists of option values.
 #include "plan/choice_axis.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace shardmark {
 namespace {
 
-constexpr size_t kMostChoices = 10000;  // of one axis: a bound against slips, far above any sweep
+constexpr size_t kMostChoices = 10000;  // of one axis; a guard against mistakes
 
 const OptionSpec* find_spec(const OptionTable& table, const std::string& key) {
   const auto found =
@@ -18,7 +18,8 @@ const OptionSpec* find_spec(const OptionTable& table, const std::string& key) {
   return found == table.end() ? nullptr : &*found;
 }
 
-// A plain scalar by what it looks like; text where the option takes text, or where it is quoted.
+// Converts a plain scalar by its form (integer, number, boolean, text). It stays text if the option takes
+// text, or if it is quoted.
 OptionValue scalar_value(const YamlNode& node, const OptionSpec* spec) {
   if (node.is_map() || node.is_list() || node.is_null())
     node.fail("expected one value, got " + node.describe());
@@ -34,7 +35,7 @@ OptionValue scalar_value(const YamlNode& node, const OptionSpec* spec) {
   return text;
 }
 
-// What one option may be: the items of a list.
+// The values given for one option: the items of a list, or one value.
 std::vector<OptionValue> option_values(const YamlNode& node, const OptionSpec* spec) {
   std::vector<OptionValue> values;
   if (spec != nullptr && spec->type == OptionType::choice) {
@@ -51,7 +52,7 @@ void check_name(const std::string& name, const std::string& place, const ChoiceK
                      accepted_words(name, kind.names));
 }
 
-// Calls visit(choice, where) for every choice that one item of the axis stands for.
+// visit_choices() calls visit(choice, where) for every choice that one item of the axis stands for.
 using Visit = std::function<void(const Choice&, const Where&)>;
 
 void visit_choices(const YamlNode& item, const ChoiceKind& kind, const Visit& visit) {
@@ -118,7 +119,7 @@ std::vector<Choice> read_partial_choices(const YamlNode& axis, const ChoiceKind&
   for (const auto& item : axis.items())
     visit_choices(item, kind, [&](const Choice& choice, const Where& where) {
       OptionTable table = kind.options(choice.name);
-      std::erase_if(table, [&](const OptionSpec& spec) {  // nothing is required of a part
+      std::erase_if(table, [&](const OptionSpec& spec) {  // a rule may leave out required options
         return spec.default_value.is_nothing() && !choice.options.contains(spec.key);
       });
       resolve(choice, table, kind.noun, where);

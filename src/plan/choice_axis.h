@@ -1,5 +1,5 @@
-// Axes whose values are choices: models, data sources, strategies, optimizers, written as `ddp` or `{fsdp:
-// {shard: full}}`. A list among the options is an axis too: {gpt2: {layers: [2, 4]}} is two models.
+// Reads axes whose values are choices: models, data sources, strategies, optimizers, written as `ddp` or
+// `{fsdp: {shard: full}}`. A list among the options is expanded, too: {gpt2: {layers: [2, 4]}} is two models.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,16 @@
 
 namespace shardmark {
 
-// Every default filled in, every list expanded.
+// Reads choices, with every default filled in and every list expanded.
 std::vector<Choice> read_choices(const YamlNode& axis, const ChoiceKind& kind);
-// As written, names and options checked but no defaults: for rules that match choices.
+// Reads choices as they are written, for rules that match points. Names and options are checked, but defaults
+// are not filled in.
 std::vector<Choice> read_partial_choices(const YamlNode& axis, const ChoiceKind& kind);
-// As typed on the command line: "fsdp(shard=gradients)". flag: "--strategies", for messages.
+// Parses choices as typed on the command line: "fsdp(shard=gradients)". `flag` is for messages:
+// "--strategies".
 std::vector<Choice> choices_from_flag(const std::vector<std::string>& texts, const std::string& flag,
                                       const ChoiceKind& kind);
-// The same of one, where a list has no place.
+// The same for one choice.
 Choice choice_from_flag(const std::string& text, const std::string& flag, const ChoiceKind& kind);
 
 }  // namespace shardmark

@@ -1,4 +1,6 @@
-// A rule for each of Acts (schema/axis_row.h), and one for each option that acts only sometimes.
+// Finds values that change nothing, in two ways. idle_values() applies rules: one for each of Acts
+// (schema/axis_row.h), and one for each option that acts only sometimes. same_as_earlier() compares the
+// programs of whole steps, which also finds what no rule knows.
 #include "plan/effects.h"
 
 #include <fmt/format.h>
@@ -24,7 +26,7 @@
 namespace shardmark {
 namespace {
 
-// Why a value on the axis would do nothing at this point; empty where it acts.
+// Each of these returns why a value on the axis would do nothing at this point; empty if it acts.
 
 std::string of_sums(const Point& point) {
   const std::string& precision = point.training.precision;
@@ -41,16 +43,16 @@ std::string of_recomputing(const Point& point) {
   const TrainingPoint& t = point.training;
   const auto blocks = std::ssize(specs::model_table(t.model)->blocks);
   const int64_t every = std::max<int64_t>(t.recompute, 1);
-  // The last block goes backward right after its forward, and its activations are kept; only in a pipeline
-  // other micro-batches may come between.
+  // The backward pass of the last block follows directly on its forward pass, so its activations are kept
+  // anyway. Only in a pipeline may other micro-batches come in between.
   if (every < blocks || (every == blocks && t.pipeline > 1)) return {};
   return fmt::format("{} has {} block{}, and the last one is not recomputed; take a smaller number",
                      t.model.name, blocks, blocks == 1 ? "" : "s");
 }
 
 std::string of_gathers(const Point& point) {
-  if (point.training.strategy.name == "auto") return {};         // strategy_reason() says why not
-  if (!strategies::layout_impossible(point).empty()) return {};  // it says more
+  if (point.training.strategy.name == "auto") return {};         // strategy_reason() gives the reason
+  if (!strategies::layout_impossible(point).empty()) return {};  // its reason says more
   const std::string reason = gathers_reason(point);
   return reason.substr(0, reason.find(';')) +
          (reason.empty() ? "" : "; take a strategy that does, on several ranks");
@@ -132,7 +134,7 @@ std::string value_text(const OptionValue& value) {
   return value.is<std::string>() ? value.get<std::string>() : dump_line(to_json(value));
 }
 
-// Why the value of an option does nothing at this point; empty where it acts.
+// Each of these returns why the value of an option does nothing at this point; empty if it acts.
 
 std::string of_prefetch(const Point&, const Options& options) {
   if (options.at("shard") == "full") return {};
@@ -145,8 +147,8 @@ std::string of_document_tokens(const Point&, const Options& options) {
   return "documents are joined to one text; take documents packed or masked";
 }
 
-// An option that acts only sometimes. Of models there is none: a checkpoint goes on with the same model on
-// any ranks.
+// An option that acts only sometimes. There is none for models: a point's model stays as it is written,
+// because a checkpoint is resumed with the same model on any number of ranks.
 struct OptionRule {
   const char* axis;
   const char* choice;
@@ -171,7 +173,8 @@ void add_idle_options(const OptionRule& rule, const Point& point, std::vector<Id
   }
 }
 
-// An axis in a block, by its number; or an option on it, with the name of its choice.
+// An axis in one block, or an option on that axis: number of the block, key of the axis, name of the option,
+// name of its choice. The last two are empty for an axis.
 using Place = std::tuple<size_t, std::string, std::string, std::string>;
 
 std::string reason_text(const IdleValue& value, const Point& point) {
@@ -184,7 +187,8 @@ std::string reason_text(const IdleValue& value, const Point& point) {
                      value.reason, value.option.empty() ? value.axis->key : value.option, usual);
 }
 
-// What of a step the program says: the same for points that differ only in it.
+// Removes from a point all that the program of its step expresses. Points that then are equal differ only in
+// what their programs show, so hash_of_step() decides whether they run the same step.
 Point without_program(Point point) {
   TrainingPoint& t = point.training;
   const TrainingPoint defaults;
@@ -200,6 +204,8 @@ Point without_program(Point point) {
   return point;
 }
 
+// A hash of what the ranks do in a step: the programs of all stages and the sizes of elements; for a
+// collective, how many elements each rank sends to each.
 uint64_t hash_of_step(const Point& point) {
   uint64_t hash = kHashStart;
   if (point.workload == "collective") {
@@ -230,7 +236,7 @@ std::string IdleValue::text(const Point& point, const std::string& values) const
 
 std::vector<IdleValue> idle_values(const Point& point) {
   std::vector<IdleValue> idle;
-  if (point.workload == "collective") return idle;  // expand() gives an axis one value where it is idle
+  if (point.workload == "collective") return idle;  // expand() gives an idle axis one value
   for (const AxisRow& axis : kTrainingAxes)
     if (axis.is_stored() && !is_default(axis, point))
       if (const std::string why = why_idle(axis, point); !why.empty())
@@ -261,7 +267,7 @@ void settle_idle_values(std::vector<Point>& points, const std::vector<size_t>& b
   for (const Point& point : points)
     idle.push_back(point.impossible.empty() ? idle_values(point) : std::vector<IdleValue>());
 
-  // For each axis and option that is idle somewhere in a block: all its values there, and those that act.
+  // For each axis and option that is idle at some point of a block: all its values there, and those that act.
   std::map<Place, std::set<std::string>> listed, acting;
   const auto place_of = [&](const IdleValue& value, size_t i) {
     const AxisValue of_axis = value_of(*value.axis, points[i]);
@@ -290,12 +296,14 @@ void settle_idle_values(std::vector<Point>& points, const std::vector<size_t>& b
     }
   }
 
+  // Then every idle value is settled: the default replaces it if its block lists several values, and the
+  // point becomes impossible if the value acts nowhere in its block.
   struct Joined {
-    size_t point;  // one of them
+    size_t point;  // one of the points that were merged
     IdleValue value;
     std::set<std::string> values = {};
   };
-  std::map<std::string, Joined> joined;  // by what messages call it
+  std::map<std::string, Joined> joined;  // by its name in messages
   for (size_t i = 0; i < points.size(); ++i) {
     std::vector<IdleValue> replaced;
     for (const IdleValue& value : idle[i]) {
@@ -320,7 +328,7 @@ void settle_idle_values(std::vector<Point>& points, const std::vector<size_t>& b
 }
 
 std::vector<SamePoints> same_as_earlier(const std::vector<Point>& points) {
-  std::map<std::string, std::vector<size_t>> alike;  // as far as the program does not tell
+  std::map<std::string, std::vector<size_t>> alike;  // equal except for what the program shows
   for (size_t i = 0; i < points.size(); ++i)
     if (points[i].impossible.empty() && points[i].training.strategy.name != "auto")
       alike[point_id(without_program(points[i]))].push_back(i);

@@ -1,5 +1,5 @@
-// Which values of a point change what is measured. A value that changes nothing is idle: a sweep over such
-// values would measure one step several times, and who writes one expects an effect that is not there.
+// Finds the values of a point that do not change what is measured: they are idle. Sweeping over idle values
+// would measure the same step several times, and a user who writes one expects an effect that is not there.
 #pragma once
 
 #include <functional>
@@ -11,41 +11,45 @@
 
 namespace shardmark {
 
-// A value other than its default that changes nothing.
+// A value that is not the default and changes nothing.
 struct IdleValue {
   const AxisRow* axis = nullptr;
-  std::string option;  // of the choice on that axis: "prefetch"; empty: the axis itself
+  // The option of the choice on that axis, such as "prefetch". Empty: the value of the axis itself.
+  std::string option;
   std::string value;   // as text
   std::string reason;  // one line: where it would act, and what to do
-  // As messages say it: "pipeline_schedule gpipe", "prefetch 2 of fsdp". values: one, or several.
+  // The value as messages name it: "pipeline_schedule gpipe", "prefetch 2 of fsdp". `values` is one value or
+  // several.
   std::string text(const Point& point, const std::string& values) const;
 };
 
-// Why no value of the axis does anything at this point, and what to do; empty where it acts.
+// Returns why no value of the axis changes anything at this point, and what to do; empty if values act.
 std::string why_idle(const AxisRow& axis, const Point& point);
 inline bool acts(const AxisRow& axis, const Point& point) { return why_idle(axis, point).empty(); }
 std::string value_text(const AxisRow& axis, const Point& point);
 
-// The values of a point on known ranks. Empty for a point that only has values which act.
+// The idle values of a point whose number of ranks is known; empty if all its values act.
 std::vector<IdleValue> idle_values(const Point& point);
-// The point with the defaults in place of these.
+// Returns the point with these values set to their defaults.
 Point without(const std::vector<IdleValue>& values, Point point);
 
-// Settles idle values of a suite on known ranks. One in a list becomes the default, so that points of
-// the list are one; an idle value that stands alone in its block makes the point impossible, unless it acts
-// at another point of the block. blocks: the number of each point's block.
-// notes: what was joined, a line for each axis or option.
+// Removes idle values from the points of a suite once their ranks are known. If the block lists several
+// values, an idle one becomes the default, so that equal points become one. If an idle value is the only one
+// in its block and acts at no other point there, it makes the point impossible. `blocks` holds the number of
+// each point's block. `notes` gets a line for each axis or option whose values were joined.
 void settle_idle_values(std::vector<Point>& points, const std::vector<size_t>& blocks,
                         std::vector<std::string>& notes);
 
-// Possible points whose step, or whose exchange, equals that of an earlier one, though an axis or an
-// option differs: a group as large as all ranks, a bucket larger than the model. Indices, by the later one.
+// Points that can run and whose step or exchange equals that of an earlier point, though an axis or an option
+// differs: a group as large as all ranks, or a bucket larger than the model. Returns indices, ordered by the
+// later point.
 struct SamePoints {
   size_t point, earlier;
 };
 std::vector<SamePoints> same_as_earlier(const std::vector<Point>& points);
 
-// For a run of one point. UsageError: a value is idle. called(axis): what the user wrote, "--stages".
+// Throws UsageError if a value of this one point is idle. called(axis) returns what the user wrote:
+// "--stages".
 void refuse_idle_values(const Point& point, const std::function<std::string(const AxisRow&)>& called);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// Each key of a rule becomes one test on a point; a rule is their conjunction.
+// Turns each key of a rule into a test of a point; the rule matches if all tests do.
 #include "plan/exclude.h"
 
 #include <algorithm>
@@ -17,12 +17,12 @@ bool matches(const Choice& choice, const Choice& part) {
                      [&](const auto& option) { return choice.options.at(option.first) == option.second; });
 }
 
-// Choices match in part.
+// A choice matches if its name and all options that the rule gives are equal.
 Rule choice_rule(const AxisRow& axis, const YamlNode& node) {
   return [&axis, parts = read_partial_choices(node, kind_of(axis.key))](const Point& point) {
     const AxisValue value = value_of(axis, point);
     const auto* text = std::get_if<std::string>(&value);
-    if (text != nullptr && text->empty()) return false;  // left to the device
+    if (text != nullptr && text->empty()) return false;  // not given: the device decides
     const Choice choice = text == nullptr ? std::get<Choice>(value) : choice_from_text(*text);
     return std::any_of(parts.begin(), parts.end(), [&](const Choice& part) { return matches(choice, part); });
   };

@@ -1,5 +1,5 @@
-// Rules that leave points out of a suite. A rule is a map of keys to a value or a list; a point that matches
-// every key is left out. Choices match by name, or by name and the options that the rule gives.
+// Rules that exclude points from a suite. A rule is a map from keys to a value or a list, and a point that
+// matches every key is excluded. Choices match by name, or by name and the options that the rule gives.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace shardmark {
 
-using Rule = std::function<bool(const Point&)>;  // of a point as in Suite::points
+using Rule = std::function<bool(const Point&)>;  // takes a point as in Suite::points
 
 Rule read_rule(const YamlNode& node);
 

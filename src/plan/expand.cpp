@@ -1,5 +1,5 @@
-// The product of a block's axes. The loop named last varies fastest, so that points stand in the order of a
-// table's columns.
+// Expands a block to points: the product of the values of its axes. The loop order of axes (AxisRow::loop)
+// decides the order of points: the innermost loop varies fastest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,15 +11,17 @@
 namespace shardmark {
 namespace {
 
-constexpr size_t kMostPoints = 100000;  // of a block: a bound against slips
+constexpr size_t kMostPoints = 100000;  // of a block; a guard against mistakes
 
-// An operation that does not reduce, has no form in place, or has equal parts, has one value on that axis.
-// What training points do follows once their ranks are known: settle_idle_values().
+// Whether an axis of a collective is skipped: an operation that does not reduce, cannot run in place, or has
+// equal parts has only one value on that axis. For training points this needs the number of ranks and is
+// decided later, by settle_idle_values().
 bool passes_over(const AxisRow& axis, const Point& point) {
   return point.workload == "collective" && !acts(axis, point);
 }
 
-// No point takes the values of this axis. One value is refused, unless it is what the points have.
+// Reports an axis whose values no point takes: a list gives a warning, and a single value is an error unless
+// the points have it anyway.
 void tell_unused(const AxisRow& axis, const SuiteBlock& block, const std::vector<Point>& points,
                  std::vector<std::string>& warnings) {
   const std::vector<AxisValue>& values = block.values.at(axis.key);
@@ -38,7 +40,7 @@ void tell_unused(const AxisRow& axis, const SuiteBlock& block, const std::vector
                                  value_text(axis, written), why_idle(axis, points.front())));
 }
 
-// Every point with every value.
+// Replaces the points by their product with the values of one more axis.
 void cross(std::vector<Point>& points, const AxisRow& axis, const std::vector<AxisValue>& values,
            const std::string& place) {
   std::vector<Point> product;

@@ -1,4 +1,4 @@
-// What a point is expected to cost, by its program and the tables of specs/.
+// Computes the expected cost of a point from the program of its step and the tables in specs/.
 #include "plan/plan.h"
 #include "specs/collectives.h"
 #include "specs/parts.h"
@@ -26,8 +26,9 @@ Expectation expect_training(const Point& point) {
   return expectation;
 }
 
-// The mean over ranks. Parts by a rule are the same of all senders, which makes the mean that of equal parts;
-// in a file of counts senders differ.
+// Bytes that a rank sends, as the mean over ranks. A rule for the parts of an all_to_all_v is the same for
+// every sender, so its mean equals that of equal parts. Only a file of counts gives senders different
+// amounts.
 double sent_bytes(const Point& point) {
   const CollectivePoint& c = point.collective;
   const specs::CollectiveRow& row = specs::collective(c.operation);

@@ -1,4 +1,4 @@
-// One error message, for plan and for runs.
+// The error message for a memory limit that is too small, shared by plan and by runs.
 #include "plan/gpu_memory.h"
 
 #include <fmt/format.h>

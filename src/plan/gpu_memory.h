@@ -1,4 +1,4 @@
-// How little memory a rank may be limited to where it computes on a GPU.
+// The lowest memory limit of a rank that computes on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 namespace shardmark {
 
-// Under a limit torch's allocator also holds what libraries work in: cuBLAS takes 32 MiB for each stream on
-// Hopper, cuDNN what its algorithms ask for, and segments are 20 MiB at least. With less than this a limit
-// would measure these, not the strategy.
+// The limit applies to all memory that LibTorch's allocator takes, which includes the workspaces of
+// libraries: cuBLAS takes 32 MiB for each stream on Hopper, cuDNN takes what its algorithms need, and
+// segments have at least 20 MiB. A lower limit would measure these and not the strategy.
 inline constexpr int64_t kLeastGpuMemoryBytes = int64_t{1} << 30;
 
-// Why a rank on a GPU cannot be limited to these bytes; empty when it can. 0: no limit.
+// Returns why a rank on a GPU cannot be limited to this many bytes; empty if it can. 0 means no limit.
 std::string gpu_memory_reason(int64_t limit_bytes);
 
 }  // namespace shardmark

@@ -1,4 +1,5 @@
-// What does not fit into the memory of a rank, and the layout in which it would.
+// Checks whether the state of a point fits into the memory of a rank, and suggests a layout in which it
+// would.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +11,11 @@
 namespace shardmark {
 namespace {
 
-// Of the layouts of these ranks the one that takes the fewest for a copy of the model, tensor before
-// pipeline; in words, empty where there is none.
+// Searches the layouts of the same ranks for one that fits, from the fewest ranks per copy of the model
+// upwards, and with as many tensor-parallel ranks as possible before pipeline stages. Returns it as text;
+// empty if none fits.
 std::string layout_that_fits(const Point& point, double memory_bytes) {
-  constexpr int64_t kMostTensor = 8;  // ranks of a node
+  constexpr int64_t kMostTensor = 8;  // tensor parallelism within a node of 8 ranks
   for (int64_t copy = point.ranks_per_copy() + 1; copy <= point.ranks; ++copy) {
     if (point.ranks % copy != 0 || copy % point.training.context != 0) continue;
     const int64_t parts = copy / point.training.context;

@@ -1,11 +1,12 @@
-// The command line overrides a suite: a list that is given replaces the axis in every block that has it.
+// Applies the command line to a suite: a list that is given as a flag replaces the axis in every block that
+// has it.
 #include "plan/axes.h"
 #include "plan/axis_values.h"
 
 namespace shardmark {
 namespace {
 
-// "--ranks" of "--ranks,--gpus".
+// The first name of the axis's flag: "--ranks" of "--ranks,--gpus".
 std::string flag_of(const AxisRow& axis) {
   const std::string flags = axis.flag == nullptr ? axis.key : axis.flag;
   return flags.substr(0, flags.find(','));

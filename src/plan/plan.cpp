@@ -1,4 +1,5 @@
-// Matches every point with the world, and says why some cannot run.
+// Matches the points of a suite with the ranks and devices at hand, and gives the reason for each that cannot
+// run.
 #include "plan/plan.h"
 
 #include <fmt/format.h>
@@ -52,7 +53,7 @@ std::string transport_reason(const Point& point, const World& world) {
                      point.ranks, ranks_per_node);
 }
 
-// Completes the point for this world; returns why it has no place there.
+// Fills in the point's number of ranks and batch per rank. Returns why that is not possible; empty if it is.
 std::string place(Point& point, const World& world) {
   if (point.ranks == kWorldSize) point.ranks = world.ranks;
   std::string undivided = point.workload == "training" ? divide_batch(point) : "";
@@ -61,7 +62,7 @@ std::string place(Point& point, const World& world) {
   return undivided;
 }
 
-// Why a point that has its place there cannot run.
+// Returns why a point whose ranks and batch are known cannot run; empty if it can.
 std::string reason_against(const Point& point, const World& world) {
   if (std::string reason = transport_reason(point, world); !reason.empty()) return reason;
   if (point.workload != "training") return collective_reason(point);
@@ -85,7 +86,7 @@ std::string divide_batch(Point& point) {
   TrainingPoint& t = point.training;
   if (t.scaling != "strong") return {};
   const int64_t global = t.batch_size, copies = point.data_ranks(), parts = copies * t.accumulation;
-  if (parts == 0) return {};  // settle() says why
+  if (parts == 0) return {};  // reason_against() reports the layout
   t.batch_size = global % parts == 0 ? global / parts : 0;
   if (t.batch_size > 0) return {};
   const char* const whose = point.ranks_per_copy() > 1 ? "data-parallel rank" : "rank";
@@ -109,7 +110,7 @@ std::string gathers_reason(const Point& point) {
   const TrainingPoint& t = point.training;
   const strategies::Strategy& how = strategies::strategy(t.strategy.name);
   const strategies::RankStep rank_step(point);
-  if (!how.impossible(rank_step.input()).empty()) return {};  // another reason
+  if (!how.impossible(rank_step.input()).empty()) return {};  // strategy_reason() reports it
   const auto is_gather = [](const auto& c) { return c.lane == strategies::kGatherLane && c.team.ranks > 1; };
   const auto calls = how.step(rank_step.input()).calls;
   if (std::any_of(calls.begin(), calls.end(), is_gather)) return {};
@@ -128,7 +129,8 @@ std::string kernels_reason(const Point& point, bool on_cpu) {
   return "fused kernels are those of language models, and " + t.model.name + " is none; take kernels torch";
 }
 
-// A graph draws the same numbers whenever it is replayed, and no GPU has seen one with NCCL's calls in it.
+// A CUDA graph replays the same random numbers every time, so dropout is refused. Graphs that contain NCCL's
+// calls have not been tested on any GPU, so they are refused, too.
 std::string graph_reason(const Point& point, bool on_cpu) {
   const TrainingPoint& t = point.training;
   if (!t.graph) return {};
@@ -147,10 +149,12 @@ std::string graph_reason(const Point& point, bool on_cpu) {
 
 namespace {
 
-// Blocks may overlap, too: what is asked for twice is measured once.
+// Removes duplicates: blocks of a suite may overlap, and different values may lead to the same step. What is
+// asked for twice is measured once.
 std::vector<Point> points_once(const Suite& suite, const World& world, std::vector<std::string>& notes) {
   std::vector<Point> points = suite.points;
   for (Point& point : points) point.impossible = place(point, world);
+  // Idle values are settled first: points that become equal by it have one id, and one of them is kept.
   settle_idle_values(points, suite.blocks, notes);
   std::vector<Point> once;
   std::set<std::string> seen;

@@ -1,4 +1,5 @@
-// The plan: a suite matched with a world. A pure function; impossible points stay, with the reason.
+// The plan: the points of a suite, matched with the ranks and devices at hand (the world). Making it is a
+// pure function. Points that cannot run stay in the plan, with the reason.
 #pragma once
 
 #include <map>
@@ -10,64 +11,70 @@
 
 namespace shardmark {
 
-// What plan knows of the machine. Zero: unknown, nothing is ruled out by it.
+// What plan knows about the machine. Zero means unknown: then nothing is ruled out because of it.
 struct World {
   int64_t ranks = 1;
   int64_t memory_per_rank_bytes = 0;
   int64_t ranks_per_node = 0;
-  std::vector<std::string> precisions = {};                // that the devices compute in; empty: unknown
-  bool on_cpu = false;                                     // ranks compute without GPUs; false: unknown, too
-  strategies::Serving serving = strategies::Serving::own;  // of the transport; own where it is unknown, too
+  // Precisions that the devices support natively; empty: unknown.
+  std::vector<std::string> precisions = {};
+  // Ranks compute without GPUs. Also false if this is unknown.
+  bool on_cpu = false;
+  // How the transport serves operations; also `own` if this is unknown.
+  strategies::Serving serving = strategies::Serving::own;
 };
 
-// Every point of the suite for this world; points that cannot run carry the reason in `impossible` (more
-// ranks than the world, a precision that the devices only emulate, a global batch that the ranks do not
-// divide, a model and a data source that do not match, a program that needs more memory than a rank has).
-// Repeats are interleaved. Points of one and the same step are one point (effects.h); notes: what was joined,
-// a line each.
+// Returns every point of the suite for this world. A point that cannot run carries the reason in
+// `impossible`: more ranks than the world has, a precision that the devices only emulate, a global batch that
+// the ranks do not divide, a model and a data source that do not match, or state that needs more memory than
+// a rank has. The plan holds all points of the first repetition, then all points of the second, and so on.
+// Points with the same step become one point (effects.h); `notes` gets a line for each kind that was joined.
 std::vector<Point> make_plan(const Suite& suite, const World& world,
                              std::vector<std::string>* notes = nullptr);
 
-// Gives a point of strong scaling, whose batch is that of all ranks, its batch per rank. The reason why not,
-// where the ranks do not divide it.
+// Divides the batch of a strong-scaling point, which is that of all ranks, so that the point holds the batch
+// per rank and micro-batch. Returns why not if it cannot be divided evenly.
 std::string divide_batch(Point& point);
 
-// Why this strategy cannot do with these options, precision or ranks; empty when it can.
+// Returns why the strategy cannot run with these options, precision or ranks; empty if it can.
 std::string strategy_reason(const Point& point);
-// Why parameters of this point, whose layout is possible, need no communicator of their own; empty where they
-// are gathered.
+// Returns why this point, whose layout is possible, needs no communicator of its own for gathers: no
+// parameters are gathered. Empty if they are.
 std::string gathers_reason(const Point& point);
 
-// Why it cannot take the kernels that it names, or be given to a GPU as graphs; empty when it can.
+// Return why the point cannot use the kernels that it names, or cannot run as CUDA graphs; empty if it can.
 std::string kernels_reason(const Point& point, bool on_cpu);
 std::string graph_reason(const Point& point, bool on_cpu);
 
-// Why its state does not fit into the memory of a rank, by the buffers of its program alone: without
-// activations, which are an estimate, so that only what certainly does not fit is ruled out. Names a layout
-// of the same ranks that would fit, if there is one. Empty when it does, or 0 bytes are given.
+// Returns why the state of the point does not fit into the memory of a rank, with a layout of the same ranks
+// that would fit if there is one. Only the buffers of the program count. Activations are an estimate and are
+// left out, so that only what certainly does not fit is ruled out. Empty if the state fits, or if
+// memory_per_rank_bytes is 0.
 std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes);
 
-// The most that the timed steps of a point take; 0 where it cannot run.
+// The longest time that the timed steps of a point can take; 0 if it cannot run.
 double time_limit_s(const Point& point);
 // "52 points, at most 84 s of timed steps"
 std::string extent_text(const std::vector<Point>& points);
 
-// The order in which a run takes them: shuffled by the suite's seed within each repetition. Indices into the
-// plan.
+// The order in which a run measures the points: shuffled with the suite's seed within each repetition.
+// Returns indices into the plan.
 std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan);
 
-// What a point is expected to cost; of a search for the largest batch, its first try: a batch of 1.
+// The expected cost of a point. For a search for the largest batch, it is that of its first try, a batch of
+// 1.
 struct Expectation {
-  strategies::Cost cost;             // per rank; zeros for a collective but for traffic
-  strategies::StepTraffic by_phase;  // what of the cost's traffic and operations belongs to which phase
-  double activation_bytes = 0;       // estimate
-  double flops_per_step = 0;         // per rank
+  strategies::Cost cost;  // per rank; for a collective only the traffic
+  // The traffic and operations of `cost`, divided by phase of the step.
+  strategies::StepTraffic by_phase;
+  double activation_bytes = 0;  // an estimate
+  double flops_per_step = 0;    // per rank
   int64_t num_parameters = 0, num_active_parameters = 0;
   double total_bytes() const { return cost.state_bytes() + activation_bytes; }
 };
 Expectation expect(const Point& point);
 
-// Of the points of a plan that can run, of each but its repetitions.
+// The expectations of all points of a plan that can run, without their repetitions.
 using Expectations = std::map<const Point*, Expectation>;
 Expectations expect_all(const std::vector<Point>& plan);
 

@@ -1,4 +1,4 @@
-// Blocks of a suite: the axes that the file lists, and the sampling.
+// Reads the blocks of a suite: the values of axes that the file lists, and the sampling.
 #include "plan/axes.h"
 #include "plan/axis_values.h"
 #include "plan/choice_axis.h"

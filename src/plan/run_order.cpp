@@ -1,5 +1,5 @@
-// The order of a run: shuffled within each repetition, so that a slow drift of the machine does not look like
-// an effect; and how long it may take.
+// The order of a run, and how long it may take. Points are shuffled within each repetition, so that a slow
+// drift of the machine does not look like the effect of an axis.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -11,8 +11,8 @@
 
 namespace shardmark {
 
-// Fisher-Yates by hand: std::shuffle may order differently with every standard library. The remainder's bias
-// is below points / 2^64.
+// Fisher-Yates shuffle, written out because the result of std::shuffle may differ between standard libraries.
+// The bias of the remainder is below points / 2^64.
 std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan) {
   std::vector<size_t> order(plan.size());
   std::iota(order.begin(), order.end(), size_t{0});

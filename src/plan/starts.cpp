@@ -1,4 +1,4 @@
-// See starts.h.
+// Groups points by the settings that their ranks must be started with; starts.h explains why.
 #include "plan/starts.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ std::vector<StartOfPoints> starts_of(const std::vector<Point>& points) {
     if (is_new) starts.push_back({point.environment, repetition, {}});
     starts[place->second].points.push_back(point);
   }
-  // Each repetition of a plan names its settings in an order of its own where the plan is shuffled.
+  // In a shuffled plan the settings come in a different order in each repetition. All repetitions start them
+  // in the order of the first, so that they take turns.
   const std::vector<std::string> order = settings_of(points);
   const auto place_of = [&](const StartOfPoints& start) {
     return std::pair(start.repetition, std::find(order.begin(), order.end(), start.environment));

@@ -1,5 +1,5 @@
-// The top level of a suite: reads the blocks, applies the command line, expands, leaves out what `exclude`
-// names.
+// Reads a suite: its blocks, then the changes of the command line; expands the blocks to points, and removes
+// those that `exclude` names.
 #include "plan/suite.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace shardmark {
 namespace {
 
-constexpr size_t kMostPoints = 100000;  // of a suite, repeats included: a bound against slips
+constexpr size_t kMostPoints = 100000;  // with repeats; a guard against mistakes
 
 void read_head(const YamlMap& top, const Overrides& overrides, Suite& suite) {
   suite.name = std::filesystem::path(suite.path).stem().string();
@@ -52,8 +52,8 @@ bool changes_axes(const Overrides& overrides) {
                      [](const auto& axis) { return !axis.second.empty(); });
 }
 
-// A rule that names no point is most likely a slip; unless the command line has taken the axis away that it
-// is about.
+// Removes excluded points. A rule that matches no point is probably a mistake and gives a warning, unless the
+// command line changed the axes, which may have removed what the rule is about.
 void leave_out(const std::vector<PlacedRule>& rules, const Overrides& overrides, Suite& suite) {
   std::vector<bool> used(rules.size(), false);
   std::vector<Point> points;

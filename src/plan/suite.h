@@ -1,5 +1,5 @@
-// A suite as written in YAML, strictly checked: unknown, duplicate and mistyped keys are errors with file,
-// line and column.
+// A suite, read from YAML with strict checks: unknown, duplicate and mistyped keys are errors with file, line
+// and column.
 #pragma once
 
 #include <map>
@@ -21,27 +21,29 @@ struct Overrides {
   std::optional<double> duration_s;    // per point
 };
 
-// Ranks of a point whose suite lists none: the whole world, whatever its size.
+// The ranks of a point if the suite lists none: all ranks that are started.
 inline constexpr int64_t kWorldSize = 0;
 
-// The points of a suite, before they are matched with a world: every axis expanded, every choice resolved.
-// Here `ranks` may be kWorldSize, batch_size kLargest, and the batch_size of a strong-scaling point is its
-// global batch: make_plan gives both their values.
+// The points of a suite before they are matched with a world: every axis is expanded and every choice
+// resolved. Here `ranks` may be kWorldSize, batch_size may be kLargest, and the batch_size of a
+// strong-scaling point is its global batch. make_plan replaces kWorldSize and the global batch by the point's
+// own values.
 struct Suite {
   std::string name;
   std::string path;
-  std::string text;  // as read
+  std::string text;  // the YAML text
   std::string description;
   int64_t seed = 1;
   int64_t repeats = 1;
-  std::vector<std::string> warnings;  // of what was most likely not meant, a line each
-  std::vector<Point> points;          // in the suite's order, excluded ones left out
-  std::vector<size_t> blocks = {};    // [point]: the number of its block; none: all in one
-  int64_t memory_limit_bytes = 0;     // of a rank; 0: the device's own
-  bool shuffle = true;                // run in an order shuffled by the seed
+  // What was most likely not meant, one line each.
+  std::vector<std::string> warnings;
+  std::vector<Point> points;        // in the order of the suite, without excluded ones
+  std::vector<size_t> blocks = {};  // [point], number of its block; empty: all in one block
+  int64_t memory_limit_bytes = 0;   // per rank; 0: the device's own limit
+  bool shuffle = true;              // run the points in an order shuffled by the seed
 };
 
-// UsageError: "suites/x.yaml:7:12: unknown key 'stratgy' in training; accepted: ...".
+// Throw UsageError with the place: "suites/x.yaml:7:12: unknown key 'stratgy' in training; accepted: ...".
 Suite read_suite(const std::string& path, const Overrides& overrides = {});
 Suite parse_suite(const std::string& text, const std::string& path, const Overrides& overrides = {});
 

@@ -1,4 +1,4 @@
-// Reads a run with the readers of a suite's axes, one value for each.
+// Reads a training run from its YAML file with the parsers of a suite's axes, which here have one value each.
 #include "plan/training_run.h"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ std::vector<std::string> accepted_keys() {
   return keys;
 }
 
-// values: what was read from the node.
+// Returns the only one of `values`, which were read from the node; fails if the node is a list.
 template <class Value>
 Value single(const YamlNode& node, const std::vector<Value>& values) {
   std::string words = node.key();
@@ -117,7 +117,7 @@ void take_knob(const YamlNode& node, const Knob& knob, TrainingRun& run) {
   });
 }
 
-// Where the text has this word; npos: nowhere.
+// The position of a whole word in the text; npos if it is not there.
 size_t find_word(const std::string& text, const std::string& word) {
   const auto is_part = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
@@ -142,7 +142,8 @@ std::string flag_of_key(const std::string& key) {
 
 std::string located(const TrainingRun& run, std::string text) {
   if (run.file.empty() || text.starts_with(run.file)) return text;
-  // Words that a message may have for another reason: they count where the message names the flag.
+  // Some keys are plain words that a message may contain for another reason. They count only if the message
+  // names their flag.
   std::set<std::string> keys;
   for (const auto& [key, place] : run.places) {
     const std::string flag = flag_of_key(key);

@@ -1,4 +1,5 @@
-// By a point's values alone: a suite is read before its ranks are known.
+// Warnings about a point. They use the values of the point alone, because a suite is read before the number
+// of ranks is known.
 #include "plan/warnings.h"
 
 #include <fmt/format.h>
@@ -8,8 +9,8 @@
 namespace shardmark {
 namespace {
 
-// A sum of 8 equal terms loses the last 3 bits of each, and bf16 has 8. Megatron-LM adds gradients of
-// micro-batches in fp32 (accumulate_allreduce_grads_in_fp32).
+// The running sum of 8 equal terms is 8 times as large as a term, so a term loses its last 3 bits, and bf16
+// has only 8. Megatron-LM adds the gradients of micro-batches in fp32 (accumulate_allreduce_grads_in_fp32).
 constexpr int64_t kManyMicroBatches = 8;
 
 std::string warning_of_sums(const TrainingPoint& t) {
@@ -22,8 +23,9 @@ std::string warning_of_sums(const TrainingPoint& t) {
 
 }  // namespace
 
-// ddp and ZeRO-1 hold a whole gradient, to which backward adds, and reduce it once a step. The others reduce
-// the gradient of every micro-batch and add up what a rank owns; single has nothing to reduce.
+// ddp and ZeRO-1 hold a whole gradient, to which backward adds, and reduce it once per step. All other
+// strategies reduce the gradient of every micro-batch and add up the shard that a rank owns. `single` reduces
+// nothing.
 bool adds_as_reduced(const TrainingPoint& t) {
   if (t.accumulation == 1) return false;
   const OptionValue* const shard = t.strategy.options.find("shard");

@@ -1,4 +1,4 @@
-// What is most likely not meant by a training point that is possible.
+// Warnings about training points that can run but are probably not what the user wants.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace shardmark {
 
-// A line each; none where nothing is. The number of ranks need not be known yet.
+// Returns one line for each warning. The number of ranks need not be known yet.
 std::vector<std::string> warnings_of(const Point& point);
 
 // Whether gradients of several micro-batches are added in the type in which they are reduced. The other

@@ -1,4 +1,4 @@
-// Maps with known keys.
+// YAML maps whose accepted keys are known: any other key is an error.
 #include <algorithm>
 
 #include "plan/yaml_node.h"

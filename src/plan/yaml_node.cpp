@@ -1,4 +1,5 @@
-// Strict reading of YAML scalars, lists and maps on top of yaml-cpp.
+// Strict reading of YAML scalars, lists and maps with yaml-cpp, which accepts some damaged files silently:
+// these are checked here.
 #include "plan/yaml_node.h"
 
 #include <fmt/format.h>
@@ -34,8 +35,8 @@ std::string place_in(const std::string& path, const YAML::Mark& mark) {
   return fmt::format("{}:{}:{}: ", path, mark.line + 1, mark.column + 1);
 }
 
-// Whether the quoted text that begins there ends: in single quotes a doubled one, in double quotes one behind
-// a backslash does not end it.
+// Whether the quoted text that begins at `begin` is closed. Within single quotes a doubled quote does not
+// close it; within double quotes one after a backslash does not.
 bool is_closed(const std::string& text, size_t begin) {
   const char quote = text[begin];
   for (size_t at = begin + 1; at < text.size(); ++at) {
@@ -48,8 +49,8 @@ bool is_closed(const std::string& text, size_t begin) {
   return false;
 }
 
-// What yaml-cpp passes over: remembers where the document started, and refuses a quote that nothing closes,
-// of which it takes the rest of the file as a text.
+// Catches two mistakes that yaml-cpp ignores: it records where each document starts, to find a second one,
+// and refuses a quote that is never closed, for which yaml-cpp takes the rest of the file as text.
 struct DocumentStart : YAML::EventHandler {
   DocumentStart(const std::string& whole, const std::string& file) : text(whole), path(file) {}
   const std::string& text;
@@ -74,8 +75,8 @@ struct DocumentStart : YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// YAML::Load reads the first document and passes over what follows; YAML::LoadAll (0.7) never ends on a stray
-// ','.
+// YAML::Load reads the first document and ignores what follows. YAML::LoadAll (0.7) would find it, but does
+// not return if there is a stray ','.
 void require_one_document(const std::string& text, const std::string& path) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);

@@ -1,4 +1,4 @@
-// Values of axes in points.
+// Looks up axes by key, and reads and writes the values that a point has on them.
 #include "schema/axes.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
-// The axes of a suite: a row for each, by which all code goes that treats axes alike.
+// The table of axes: one row for each parameter that a suite may list. Code that treats all axes alike
+// (parsing, identity, stored columns, flags, headings of tables) loops over these rows and names no axis
+// itself. axis_row.h explains the members of a row.
 #pragma once
 
 #include "schema/axis_row.h"
@@ -323,7 +325,8 @@ constexpr bool all_say_where_they_act(const Axes& axes) {
 static_assert(all_say_where_they_act(kCommonAxes) && all_say_where_they_act(kTrainingAxes) &&
               all_say_where_they_act(kCollectiveAxes));
 
-// Calls visit(axis) for every row: those of both workloads first.
+// Calls visit(axis) for every row: the axes of both workloads, then those of training, then those of
+// collectives.
 template <class Visit>
 void for_each_axis(Visit&& visit) {
   for (const AxisRow& axis : kCommonAxes) visit(axis);
@@ -331,12 +334,15 @@ void for_each_axis(Visit&& visit) {
   for (const AxisRow& axis : kCollectiveAxes) visit(axis);
 }
 
+// Throws ContractError if no axis has this key.
 const AxisRow& axis_named(const std::string& key);
 AxisValue value_of(const AxisRow& axis, const Point& point);
-bool is_default(const AxisRow& axis, const Point& point);  // the member's default
+bool is_default(const AxisRow& axis, const Point& point);  // the value is the member's default
+// Sets the member, and the scaling as well if the axis is one of the two forms of the batch size.
 void set_value(const AxisRow& axis, const AxisValue& value, Point& point);
 const char* workload_of(const AxisRow& axis);  // "training", "collective", or "" for both
-// Whether points of this workload and scaling have the axis.
+// Whether the point has this axis: its workload does, and for the two forms of the batch size its scaling
+// does.
 bool has_axis(const Point& point, const AxisRow& axis);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// What a row of the table of axes (axes.h) says.
+// The members of a row in the table of axes (axes.h).
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace shardmark {
 
-// Where a point holds the value of an axis.
+// The member of a point in which the value of an axis is stored.
 using AxisMember =
     std::variant<int64_t Point::*, std::string Point::*, Choice TrainingPoint::*,
                  std::string TrainingPoint::*, double TrainingPoint::*, int64_t TrainingPoint::*,
@@ -18,69 +18,77 @@ using AxisMember =
                  bool CollectivePoint::*>;
 using AxisValue = std::variant<bool, int64_t, double, std::string, Choice>;
 
-// What an axis accepts. Words and choices have their tables in specs/ and strategies/; plan/axis_values.cpp
-// finds them by the key.
+// What an axis accepts. The lists of accepted words and choices are in specs/ and strategies/;
+// plan/axis_values.cpp finds them by the key of the axis.
 struct Words {
-  bool or_all = false;  // `all`, alone, stands for every word
+  bool or_all = false;  // `all` on its own means every word
 };
 struct Choices {};
 struct TrueOrFalse {};
-struct Variables {};  // combinations of settings (settings.h), as text
+struct Variables {};  // combinations of settings (settings.h), stored as text
 using Accepted = std::variant<Words, Choices, TrueOrFalse, Variables, Whole, Real, Bytes>;
 
-// A word that a suite may write instead of a number.
+// A word that a suite may write in place of a number, such as `none` for 0.
 struct NamedNumber {
   const char* word = nullptr;
   int64_t number = 0;
 };
 
-// Where values of an axis other than its default change what is measured; plan/effects.cpp tests it. `unsaid`
-// does not compile: whoever adds an axis says it.
+// The condition under which a value other than the default changes what is measured; plan/effects.cpp tests
+// it. A row left at `unsaid` does not compile (static_assert in axes.h), so a new axis cannot forget to say
+// it.
 enum class Acts {
   unsaid,
   always,
-  where_refused_else,  // a rule of make_plan says why other points cannot run
-  with_narrow_sums,    // gradients are in 16 bits before they are summed
+  where_refused_else,  // make_plan skips the points where it cannot act, with a reason
+  with_narrow_sums,    // gradients have 16 bits before they are summed
   with_blocks_to_recompute,
-  with_gathers,     // of parameters
-  with_tensor,      // ranks that share every block
-  with_stages,      // of a pipeline
-  with_two_orders,  // several stages, and several copies of the model
-  with_reductions,  // of the collective, as for the next two
+  with_gathers,
+  with_tensor,  // tensor parallelism: several ranks share every block
+  with_stages,
+  with_two_orders,  // several pipeline stages and several copies of the model
+  with_reductions,  // this and the next two: properties of the collective
   with_in_place,
   with_parts,
 };
 
 struct AxisRow {
-  const char* key;  // in a suite, a rule of exclude and the identity; the name of the study's column
+  const char* key;  // key in suites and exclude rules, part of the identity, column of the study
   AxisMember member;
   Accepted accepted;
   std::array<NamedNumber, 2> named = {};
-  const char* expected = nullptr;  // what messages say is accepted, where numbers have names; {}: the range
-  const char* unit = "";           // of the study's column
-  const char* description;         // of that column
+  const char* expected = nullptr;  // for error messages if numbers have names; {}: the range
+  const char* unit = "";           // unit of the study's column
+  const char* description;         // description of the study's column
   Acts acts = Acts::unsaid;
-  bool required = false;                 // in every block
-  const char* default_choice = nullptr;  // any other default is the one of the member
-  const char* scaling = nullptr;         // of a batch: what TrainingPoint::scaling becomes
-  bool is_later = false;  // younger than studies that have none: no part of the identity at its default
-  int loop = 0;  // expansion nests its loops by this number, then by the order of rows; the last is innermost
+  bool required = false;
+  const char* default_choice = nullptr;  // nullptr: the default of the member
+  const char* scaling = nullptr;         // for a batch size: the value of TrainingPoint::scaling
+  // The axis was added after the first studies were stored. At its default it is not part of the identity, so
+  // that the ids of older points stay the same.
+  bool is_later = false;
+  // Order of the nested loops when a block is expanded: a lower number is an outer loop, and axes with equal
+  // numbers nest in the order of their rows.
+  int loop = 0;
 
-  const char* phrase = nullptr;   // in the text of a point, where the value is not the default
-  const char* heading = nullptr;  // of a table's column; nullptr: each table names and places it by itself
-  bool is_section = false;        // rows of a report that differ in it are sections of their own
-  bool hides_default = false;     // its cells are empty at the default
-  std::string (*in_words)(int64_t) = nullptr;  // how a report shows a number that is not the default
+  const char* phrase = nullptr;  // in the text of a point if the value is not the default
+  // Heading of the axis's column in tables. nullptr: each table chooses its own heading and position.
+  const char* heading = nullptr;
+  bool is_section = false;  // a report has a section for each value
+  // Cells with the default value are left empty.
+  bool hides_default = false;
+  std::string (*in_words)(int64_t) = nullptr;  // how a report shows a number other than the default
 
-  const char* flag = nullptr;        // of plan and run, a list: "--models"
-  const char* help = nullptr;        // of either flag; nullptr: the description
-  const char* train_flag = nullptr;  // of train; nullptr: the key, "--reduce-dtype"
+  const char* flag = nullptr;        // the flag of plan and run, which takes a list: "--models"
+  const char* help = nullptr;        // help text of both flags; nullptr: the description
+  const char* train_flag = nullptr;  // the flag of train; nullptr: made from the key, "--reduce-dtype"
 
-  // The global batch is written in a suite alone; a point has the batch of a rank, and its scaling.
+  // Whether studies store the axis. The global batch appears in suites only: a point stores the batch of one
+  // rank and its scaling.
   constexpr bool is_stored() const { return scaling == nullptr || scaling[0] != 's'; }
 };
 
-// visit(member), with the member's own type. P: Point or const Point.
+// Calls visit(member) with the member's own type. P is Point or const Point.
 template <class P, class Visit>
 auto visit_member(const AxisRow& axis, P& point, Visit&& visit) {
   return std::visit(

@@ -1,4 +1,5 @@
-// Names, locks and renames.
+// Writes a file under a temporary name and renames it when it is complete. A lock on the temporary file tells
+// a running writer from one that was killed.
 #include "schema/beside.h"
 
 #include <fcntl.h>
@@ -22,7 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kEnd = ".tmp";
 
-// Of "w.safetensors.<node>.<process id>.tmp", as path_beside() has it, the node. first: "w.safetensors."
+// Returns the node's name from a temporary name as path_beside() makes it, "w.safetensors.<node>.<process
+// id>.tmp". `first` is the part in front of it, "w.safetensors.".
 std::optional<std::string> node_of(const std::string& name, const std::string& first) {
   if (!name.starts_with(first) || !name.ends_with(kEnd)) return {};
   const std::string process = fs::path(name).stem().extension();  // ".<process id>"
@@ -39,7 +41,7 @@ bool is_old(const fs::directory_entry& file) {
   return !none && fs::file_time_type::clock::now() - written > std::chrono::days(1);
 }
 
-// As far as the system lets us: a page may be shared in a group.
+// Copies group and permissions as far as the system allows it: a report page may be shared with a group.
 void keep_mode(const std::string& from, const std::string& to) {
   struct stat info;
   if (::stat(from.c_str(), &info) != 0) return;
@@ -67,11 +69,12 @@ void remove_abandoned(const std::string& path) {
 
 FileBeside::FileBeside(std::string path) : path_(std::move(path)), name_(path_beside(path_)) {
   remove_abandoned(path_);
-  constexpr int kTries = 100;  // somebody may take the file that is new for an abandoned one
+  // remove_abandoned() in another process may delete a new file before it is locked.
+  constexpr int kTries = 100;
   for (int tried = 0; tried < kTries; ++tried) {
     file_ = File(::open(name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (!file_ && errno != EEXIST) return;
-    // Where there are no locks nobody takes it for abandoned either.
+    // On a file system without locks, remove_abandoned() cannot lock the file either, and leaves it alone.
     const bool is_held = !file_ || (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK);
     if (!is_held && is_named(file_, name_)) return;
     file_.reset();

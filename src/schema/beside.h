@@ -1,4 +1,5 @@
-// A file that is written beside the one whose place it takes when it is whole.
+// Replaces a file atomically: the new content is written to a temporary file in the same directory, synced,
+// and renamed over the old file when it is complete. Readers see the old file or the new one, never a part.
 #pragma once
 
 #include <string>
@@ -7,25 +8,28 @@
 
 namespace shardmark {
 
-// The name under which a file is written that is to take the place of `path`; no other process writes it.
+// The temporary name for a new version of `path`. It holds the node and the process id, so that no other
+// process writes to the same name.
 std::string path_beside(const std::string& path);
 
-// Removes what writers that were killed left beside `path`. They held a lock on it (flock), which the kernel
-// drops with them: process ids, which are used again, decide nothing. Some file systems keep the locks of a
-// node to itself: what another node writes has to be a day old, too.
+// Removes temporary files that killed writers left beside `path`. A writer holds a lock (flock) on its file,
+// and the kernel drops the lock when the process ends. Process ids are reused, so they are no evidence. Some
+// file systems do not share locks between nodes: a file of another node must also be more than a day old.
 void remove_abandoned(const std::string& path);
 
-// The file of that name: there, empty and locked, from here on; gone with this object unless it took its
-// place.
+// The temporary file for `path`. The constructor creates it empty and locks it; the destructor deletes it
+// unless take_place() has renamed it.
 class FileBeside {
  public:
-  explicit FileBeside(std::string path);  // no link. false: the system refuses, by errno
+  explicit FileBeside(std::string path);  // not a link; converts to false on error (errno)
   ~FileBeside();
   FileBeside(const FileBeside&) = delete;
   FileBeside& operator=(const FileBeside&) = delete;
   explicit operator bool() const { return static_cast<bool>(file_); }
   const std::string& name() const { return name_; }
-  bool take_place();  // durable, with the former file's mode. false: the system refuses, by errno
+  // Renames the file to `path`, durably and with the mode of the file that was there. Returns false on error
+  // (errno).
+  bool take_place();
 
  private:
   std::string path_, name_;

@@ -1,4 +1,4 @@
-// Checking a choice against its table of options: types, ranges, accepted words, defaults.
+// Checks a choice against its table of options (types, ranges, accepted words) and fills in the defaults.
 #include "schema/choice.h"
 
 #include <fmt/format.h>
@@ -17,12 +17,12 @@ std::string joined(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-// The option's own range, within that of every number.
+// The option's own range, cut to the range that every number has.
 Real range_of(const OptionSpec& spec) {
   return {std::max(spec.minimum, values::kNumber.least), std::min(spec.maximum, values::kNumber.most)};
 }
 
-// An open end of an integer is that of its 64 bits.
+// Leaves out a bound that the option does not set: then only 64 bits limit the integer.
 std::string integer_text(const OptionSpec& spec) {
   const bool from = spec.minimum > values::kNumber.least, to = spec.maximum < values::kNumber.most;
   if (from && to) return "an integer " + range_of(spec).range();
@@ -52,14 +52,14 @@ bool in_range(const OptionValue& value, const OptionSpec& spec) {
   return number >= range.least && number <= range.most;  // false for a NaN
 }
 
-// As it was written; JSON would write null for a number that is not finite.
+// The value as the user wrote it. JSON would write null for a number that is not finite.
 std::string shown(const OptionValue& value) {
   if (value.is<double>() && !std::isfinite(value.get<double>()))
     return fmt::format("{}", value.get<double>());
   return dump_line(to_json(value));
 }
 
-// A choice as text whose name is known; its options are resolve's business.
+// Whether the value is the text of a choice with a known name. resolve() checks its options.
 bool names_one_of(const ChoiceKind& kind, const OptionValue& value) {
   if (!value.is<std::string>()) return false;
   try {
@@ -93,7 +93,7 @@ std::string resolved_text(const std::string& text, const ChoiceKind& kind, const
   return to_text(resolve(choice, kind.options(choice.name), kind.noun, where));
 }
 
-// One text for equal values however they were written, so that `1` and `1.0` are the same point.
+// Gives equal values one form, however they were written, so that `1` and `1.0` make the same point.
 OptionValue normal_form(const OptionValue& value, const OptionSpec& spec, const Where& where) {
   if (spec.type == OptionType::number) return value.get<double>();
   if (spec.type != OptionType::choice) return value;

@@ -18,7 +18,8 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-// choice: a choice among the options, `ddp: {reduction: {topk: {ratio: 0.1}}}`; stored as its text.
+// `choice`: the option is a choice itself, as in `ddp: {reduction: {topk: {ratio: 0.1}}}`. It is stored as
+// text.
 enum class OptionType { integer, number, boolean, text, choice };
 
 struct ChoiceKind;
@@ -26,40 +27,42 @@ struct ChoiceKind;
 struct OptionSpec {
   std::string key;
   OptionType type;
-  OptionValue default_value;               // nothing: the option is required
-  std::string description;                 // with its unit
-  std::vector<std::string> accepted = {};  // of a text; empty: any
-  double minimum = -1e300;                 // of a number or integer
+  OptionValue default_value;               // no value: the option is required
+  std::string description;                 // includes the unit
+  std::vector<std::string> accepted = {};  // for text; empty: any text
+  double minimum = -1e300;                 // for numbers and integers
   double maximum = 1e300;
-  const ChoiceKind& (*kind)() = nullptr;  // of a choice
+  const ChoiceKind& (*kind)() = nullptr;  // for choices
 };
 
 using OptionTable = std::vector<OptionSpec>;
 
-// What there is to choose from: strategies, models ...
+// One kind of choice, such as strategies or models, and all that exist of it.
 struct ChoiceKind {
   std::string noun;                // "strategy"
-  std::vector<std::string> names;  // all that are known
+  std::vector<std::string> names;  // all known names
   const OptionTable& (*options)(const std::string& name);
-  void (*check)(const Choice& resolved) = [](const Choice&) {};  // UsageError where options contradict
+  // Throws UsageError if options contradict each other.
+  void (*check)(const Choice& resolved) = [](const Choice&) {};
 };
 
-// The choice with every default filled in, options in the table's order (so that equal choices print alike).
-// where(key) prefixes an error with its place: "suites/x.yaml:7:12: ". Throws UsageError: unknown option
-// (known ones listed), wrong type, value not accepted, required option missing.
+// Returns the choice with every default filled in and the options in the table's order, so that equal choices
+// print alike. where(key) gives the place that errors start with: "suites/x.yaml:7:12: ". Throws UsageError
+// for an unknown option (the known ones are listed), a wrong type, a value that is not accepted, or a missing
+// required option.
 using Where = std::function<std::string(const std::string& key)>;
 Choice resolve(const Choice& choice, const OptionTable& table, const std::string& noun,
                const Where& where = {});
 
-// Without the options that are at their defaults: for people.
+// Returns the choice without options that have their default value, for output to people.
 Choice without_defaults(const Choice& choice, const OptionTable& table);
 
 // "fsdp(shard=full, prefetch=1)", "ddp(reduction=topk(ratio=0.1))"; just the name without options.
 std::string to_text(const Choice& choice);
 // The inverse of to_text; also reads "fsdp:shard=full". Throws UsageError.
 Choice choice_from_text(const std::string& text);
-// As choice_from_text, but a text that is no choice is a name as a whole: 'GPT-3 (175B)'. A study holds such
-// names where it was imported, or where a later program wrote it. to_text() gives the text back.
+// Like choice_from_text, but if the text is no choice, all of it becomes the name: 'GPT-3 (175B)'. Imported
+// studies hold such names, and so do studies of later versions of the program. to_text() gives the text back.
 Choice choice_or_name(const std::string& text);
 
 }  // namespace shardmark

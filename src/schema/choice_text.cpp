@@ -1,5 +1,5 @@
-// Choices as text, "fsdp(shard=full, prefetch=1)", and back. What to_text prints, choice_from_text reads back
-// exactly.
+// Writes choices as text, "fsdp(shard=full, prefetch=1)", and parses them. choice_from_text reads back
+// exactly what to_text prints.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,13 +22,14 @@ bool is_word_char(char c) {
 bool reads_as_value(const std::string& word) {
   if (word == "true" || word == "false") return true;
   if (word.empty() || (word[0] != '-' && std::isdigit(static_cast<unsigned char>(word[0])) == 0))
-    return false;  // most words; a parser that fails composes its error first
+    return false;  // returns early for most words: a failing JSON parse is slow, as it composes its error
   const auto value = nlohmann::json::parse(word, nullptr, false);
   return value.is_number();
 }
 
-// Reads one choice; every error says what was expected, where, and how a choice is written. A value may be a
-// choice itself, whose values may not.
+// Parses one choice: `name`, `name(option=value, ...)` or `name:option=value,...`. A value is a word, several
+// words, a quoted text as in JSON, or a choice with options whose own values are no choices. Every error says
+// what was expected, at which character, and how a choice is written.
 class Parser {
  public:
   Parser(const std::string& text, bool takes_choices) : text_(text), takes_choices_(takes_choices) {}
@@ -74,18 +75,18 @@ class Parser {
       return to_text(inside);
     }
     for (size_t end = word_end; skip_space(), at_ < text_.size() && is_word_char(text_[at_]); end = at_) {
-      bare += text_.substr(end, at_ - end);  // several words are one text: files=README.md src/**/*.h
+      bare += text_.substr(end, at_ - end);  // several words are one value: files=README.md src/**/*.h
       bare += word("a word", is_word_char);
     }
     if (!reads_as_value(bare)) return bare;
     return option_value(nlohmann::ordered_json::parse(bare));
   }
 
-  // From one quotation mark to the next, as JSON writes a text.
+  // Parses a text between quotation marks, with the escapes of JSON.
   OptionValue quoted(const std::string& key) {
     for (size_t end = at_ + 1; end < text_.size(); ++end) {
       if (text_[end] == '\\')
-        ++end;  // and what it escapes
+        ++end;  // skips the escaped character
       else if (text_[end] == '"')
         return value_of_quoted(key, end + 1 - at_);
     }
@@ -132,7 +133,7 @@ class Parser {
   size_t at_ = 0;
 };
 
-// Whether a text, unquoted, is read back as itself: a choice with options.
+// Whether the text without quotation marks is read back as the same text: a choice with options is.
 bool is_choice_text(const std::string& text) {
   if (!text.ends_with(')')) return false;
   try {

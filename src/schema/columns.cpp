@@ -1,4 +1,4 @@
-// Goes over the field table once for each record.
+// Converts records to columns and back by visiting the field table once for each record.
 #include "schema/columns.h"
 
 #include "schema/fields.h"

@@ -19,7 +19,7 @@ struct RecordColumn {
 // One empty column for each entry of the field table, in its order.
 std::vector<RecordColumn> make_columns();
 void append_row(std::vector<RecordColumn>& columns, const Record& record);
-// The record of a row, without samples. An empty column leaves the member's default.
+// Returns the record of a row, without samples. A member keeps its default if its column is empty.
 Record row(const std::vector<RecordColumn>& columns, size_t index);
 
 }  // namespace shardmark

@@ -1,5 +1,5 @@
-// The one field table: every stored column with its name, unit and meaning (series: series_info.h). It
-// writes, reads and documents a study.
+// The field table: every stored column with its name, unit and meaning (series are in series_info.h). Code
+// that writes, reads or documents a study visits this table, so a new column is one new line here.
 #pragma once
 
 #include <array>
@@ -13,12 +13,13 @@
 
 namespace shardmark {
 
-// Major.minor: a reader refuses a newer major, and fills what an older file lacks with the member's default.
+// The version of the schema is major.minor. A reader refuses a newer major version, and gives columns that an
+// older file lacks the default of their member.
 inline constexpr int kSchemaMajor = 1;
 inline constexpr int kSchemaMinor = 10;
 
-// Calls visit(name, unit, description, member) for every column of a record, in file order. Member types:
-// std::string, int64_t, double, bool, Choice, Outcome. R: Record or const Record.
+// Calls visit(name, unit, description, member) for every column of a record, in the order of the file.
+// Members are of type std::string, int64_t, double, bool, Choice or Outcome. R is Record or const Record.
 template <class R, class Visit>
 // NOLINTNEXTLINE(readability-function-size): a table
 void visit_fields(R& r, Visit&& visit) {
@@ -154,9 +155,9 @@ void visit_fields(R& r, Visit&& visit) {
   visit("num_wrong", "elements", "that differed from the expected value; -1: not verified", m.num_wrong);
 }
 
-// The same for an environment: its members are std::string, int64_t, std::vector<std::string> or
-// JsonObject. What says how the study came about (attributes of the root) comes first, what it ran on
-// (/environment) second.
+// The two tables of an environment; members are std::string, int64_t, std::vector<std::string> or JsonObject.
+// The first says how the study was made, and is stored as attributes of the root. The second says what it ran
+// on, and is stored in the group /environment.
 template <class E, class Visit>
 void visit_provenance(E& e, Visit&& visit) {
   visit("command_line", "", "that made the study", e.command_line);

@@ -1,4 +1,4 @@
-// Thin wrappers of system calls.
+// Wrappers of system calls that turn errors into one-line UsageErrors with the path and the reason.
 #include "schema/file.h"
 
 #include <fcntl.h>
@@ -45,11 +45,13 @@ std::string kind_of(mode_t mode) {
 
 struct Place {
   std::string path;
-  bool in_place = false;  // no file can take its place
+  bool in_place = false;  // written directly: it cannot be replaced by renaming
 };
 
+// Where a file is really written: a link is followed, so that the file behind it is replaced and not the
+// link.
 Place place_of(const std::string& given) {
-  if (given.starts_with("/dev/") || given.starts_with("/proc/")) return {given, true};  // our own stdout, too
+  if (given.starts_with("/dev/") || given.starts_with("/proc/")) return {given, true};  // also /dev/stdout
   if (file_exists(given) && !std::filesystem::is_regular_file(given)) return {given, true};
   std::string path = follow_links(given);
   const bool in_place = file_exists(path) && ::access(directory_of(path).c_str(), W_OK) != 0;
@@ -61,7 +63,7 @@ Place place_of(const std::string& given) {
   throw UsageError(path + ": cannot be written (" + reason + "); " + advice);
 }
 
-// Flags that write to the standard output have done so before: here '-' would be a file of that name.
+// Refuses '-', which some other flags accept for the standard output. Here it would make a file of that name.
 void refuse_standard_output(const std::string& given, const std::string& advice) {
   if (given == "-") throw UsageError("-: this is not written to the standard output; " + advice);
 }
@@ -108,7 +110,8 @@ std::optional<std::ifstream> open_input(const std::string& path, int64_t most_by
     refuse_input(path, fmt::format("it has {}, and what is read here at most {}",
                                    format_bytes(static_cast<double>(info.st_size)),
                                    format_bytes(static_cast<double>(most_bytes))));
-  // The opened file itself, whatever its name means by now; by that name where there is no /proc.
+  // Reopens the file that was just checked, even if its name leads elsewhere by now. Without /proc it is
+  // opened by name, if the name still leads to it.
   std::ifstream opened(fmt::format("/proc/self/fd/{}", file.get()), std::ios::binary);
   if (!opened && is_named(file, path)) opened.open(path, std::ios::binary);
   if (!opened) refuse_input(path, std::strerror(errno));
@@ -179,7 +182,7 @@ void remove_file(const std::string& path) {
 
 void sync_path(const std::string& path) {
   const File file = open_if_exists(path, O_RDONLY);
-  check(::fsync(file.get()) == 0 || errno == EINVAL, "write", path);  // EINVAL: nothing to sync there
+  check(::fsync(file.get()) == 0 || errno == EINVAL, "write", path);  // EINVAL: not a file that can be synced
 }
 
 void require_regular(const std::string& path) {
@@ -219,7 +222,8 @@ void write_whole(const std::string& given, const std::string& advice,
   const auto [path, in_place] = place_of(given);
   std::optional<FileBeside> beside;
   if (!in_place && !beside.emplace(path)) refuse(given, errno, advice);
-  // Held open while it is opened again: a pipe that nobody reads would let that wait for ever.
+  // A device or pipe is first opened without blocking and held open: opening a pipe that nobody reads would
+  // otherwise block forever.
   const File held(in_place ? ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) : -1);
   if (in_place && !held) refuse(given, errno, advice);
   errno = 0;

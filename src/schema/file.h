@@ -1,6 +1,6 @@
-// Files that must survive a crash: owners of descriptors, locks, durable appends, renames. Errors are
-// UsageErrors of one line with the path and the system's reason, because a full or unwritable disk is the
-// user's to fix.
+// Files that must survive a crash: descriptors that close themselves, locks, durable appends and renames.
+// Errors are UsageErrors of one line with the path and the system's reason, because the user has to fix a
+// full or read-only disk.
 #pragma once
 
 #include <unistd.h>
@@ -25,59 +25,61 @@ class File : public Handle<int, CloseFile> {
   explicit File(int descriptor = -1) : Handle(descriptor, -1) {}
 };
 
-std::string directory_of(const std::string& path);  // "." where the path names none
+std::string directory_of(const std::string& path);  // "." if the path has no directory
 bool file_exists(const std::string& path);
-// The file a link leads to, also when it does not exist yet (results/quick.h5 -> quick-003.h5). UsageError: a
-// loop.
+// Returns the file that a link leads to, even if that does not exist yet (results/quick.h5 -> quick-003.h5).
+// Throws UsageError if links form a loop.
 std::string follow_links(const std::string& given);
-// Every file that is handed in is opened by one of these two: a pipe is not waited for, and of a device,
-// which may have no end, nothing is read. Empty when there is no such file; throws on any other failure.
-// flags: open(2)'s, closed on exec.
+// All input files are opened by open_if_exists() or open_input(). They do not wait for the writer of a pipe,
+// and refuse devices, which may be endless. The result is empty if there is no such file; any other failure
+// throws. `flags` are those of open(2); the file is closed on exec.
 File open_if_exists(const std::string& path, int flags);
-// To be read from its begin; UsageError: it is no regular file, or larger than that kind of file ever is.
+// Opens a file for reading from its start. Throws UsageError if it is not a regular file, or has more than
+// `most_bytes`, a bound that no valid file of its kind exceeds.
 std::optional<std::ifstream> open_input(const std::string& path, int64_t most_bytes);
-std::optional<std::string> read_input(const std::string& path, int64_t most_bytes);  // the whole file
+std::optional<std::string> read_input(const std::string& path, int64_t most_bytes);  // all of it
 inline constexpr int64_t kMostSuiteBytes = 16 << 20, kMostBaselineBytes = 256 << 20,
                          kMostJournalBytes = int64_t{4} << 30, kMostStudyBytes = int64_t{1} << 40;
 File open_or_create(const std::string& path, int flags);
 
 bool is_named(const File& file, const std::string& path);  // whether the path leads to the open file
 enum class Lock { taken, held_by_another, replaced };
-// Locks the open file until it is closed (flock: gone with the process). replaced: `path` names another file
-// by now.
+// Locks the open file until it is closed. The lock (flock) also ends with the process. `replaced` means that
+// `path` leads to another file by now.
 Lock lock_file(const File& file, const std::string& path);
 
-// False when the file ends before.
+// Returns false if the file ends before `count` bytes are read.
 bool read_at(const File& file, const std::string& path, int64_t offset, void* bytes, size_t count);
 void write_at(const File& file, const std::string& path, int64_t offset, std::string_view bytes);
 void rename_file(const std::string& from, const std::string& to);  // durable when it returns
-void remove_file(const std::string& path);                         // durable when it returns; may be absent
-void sync_path(const std::string& path);                           // of a file or directory
-[[noreturn]] void fail_to_write(const std::string& path);          // UsageError, by errno
+void remove_file(const std::string& path);                 // durable when it returns; the file may be missing
+void sync_path(const std::string& path);                   // syncs a file or directory
+[[noreturn]] void fail_to_write(const std::string& path);  // throws UsageError with the reason in errno
 
-// UsageError where something else than a regular file is at `path`, or behind a link there: a device or a
-// folder is never replaced.
+// Throws UsageError if `path`, or the link there, leads to something other than a regular file: a device or a
+// directory is never replaced.
 void require_regular(const std::string& path);
 
-// A file for people, whole or not at all: written beside (schema/beside.h), synced, renamed, so that what was
-// there stays when the disk is full. A device, a pipe, and a file in a folder that takes no other are written
-// to themselves. The error ends with the advice; require_writable() finds what can be found before.
+// write_whole() writes a file completely or not at all: to a temporary name (schema/beside.h), synced, then
+// renamed, so that the former file stays if the disk is full. Devices, pipes, and files in a directory that
+// is not writable are written in place. Errors end with `advice`. require_writable() finds, before a long
+// run, the errors that can be found early.
 void require_writable(const std::string& path, const std::string& advice);
-// With those above it; nothing where it is there. UsageError that begins with the flag.
+// Makes the directory and its parents if they are missing. Errors are UsageErrors that begin with the flag.
 void make_directory(const std::string& directory, const std::string& flag);
-// The same, and UsageError where it takes no files.
+// The same, and throws UsageError if no files can be made in the directory.
 void require_writable_directory(const std::string& directory, const std::string& flag);
 void write_whole(const std::string& path, const std::string& advice,
                  const std::function<void(std::ostream&)>& write);
 
-// Grows at its end. What was written before an error stays as it was.
+// A file that is only appended to. If a write fails, everything before it is unchanged.
 class AppendFile {
  public:
   AppendFile() = default;
-  AppendFile(File file, std::string path);  // at the file's end
-  void write(std::string_view bytes);       // not durable before sync()
+  AppendFile(File file, std::string path);  // appends at the end of the file
+  void write(std::string_view bytes);       // durable after sync()
   void sync();
-  void cut(int64_t size);  // drops what lies behind
+  void cut(int64_t size);  // truncates the file to `size` bytes
   int64_t size() const { return size_; }
   const File& file() const { return file_; }
   const std::string& path() const { return path_; }

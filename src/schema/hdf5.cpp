@@ -1,4 +1,4 @@
-// The typed calls over the C library.
+// Implements the typed calls with HDF5's C library.
 #include "schema/hdf5.h"
 
 #include <hdf5.h>
@@ -8,7 +8,7 @@
 namespace shardmark::h5 {
 namespace {
 
-// What HDF5 holds in memory for one value: text as a pointer, the others as they are.
+// The type that HDF5 uses in memory for one value: a pointer for text, the type itself for all others.
 template <class T>
 struct Memory {
   using type = T;
@@ -36,7 +36,7 @@ Id type_of<std::string>() {
   return type;
 }
 template <>
-Id type_of<Flag>() {  // the enumeration that h5py knows as bool
+Id type_of<Flag>() {  // h5py reads this enumeration as bool
   Id type(H5_CHECK(H5Tenum_create(H5T_STD_I8LE)));
   for (const auto& [name, value] : {std::pair{"FALSE", Flag::no}, std::pair{"TRUE", Flag::yes}})
     H5_CHECK(H5Tenum_insert(type.get(), name, &value));
@@ -69,19 +69,20 @@ Id write_dataset(const Id& parent, const std::string& name, const Id& space, con
   return dataset;
 }
 
-// Comes before any other call of the library. HDF5 1.10 crashes when it closes, at exit, a file that a full
-// disk did not let it flush. We flush ourselves, and a file whose flush failed is given up; this fails when
-// it was called before, and then has done its work.
+// Must be called before any other function of the library. At exit, HDF5 1.10 crashes when it closes a file
+// that it could not flush because the disk was full. We flush files ourselves and give up a file whose flush
+// failed. The call fails if it was made before; then there is nothing left to do.
 void leave_the_exit_alone() { static_cast<void>(H5dont_atexit()); }
 
 Id file_access() {
   leave_the_exit_alone();
   H5_CHECK(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr));
   Id access(H5_CHECK(H5Pcreate(H5P_FILE_ACCESS)));
-  // Files appear by renaming and never change: HDF5's own locks only fail on file systems without them.
+  // Published files appear by renaming and never change, so HDF5's own locks are not needed. They would only
+  // cause failures on file systems without locks.
   H5_CHECK(H5Pset_file_locking(access.get(), false, true));
-  // The file format of HDF5 1.10 (2016) has checksums over its own structures: damage is an error instead of
-  // a crash.
+  // The file format of HDF5 1.10 (2016) has checksums for its own structures, so that damage is reported as
+  // an error and does not crash.
   H5_CHECK(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
   return access;
 }
@@ -98,8 +99,8 @@ herr_t keep_innermost(unsigned, const H5E_error2_t* error, void* reason) {
   return 0;
 }
 
-// "file write failed: time = ..., error message = 'No space left on device', buf = ..." -> "No space left on
-// device"
+// Keeps the message of the system: "file write failed: time = ..., error message = 'No space left on device',
+// buf = ..." becomes "No space left on device".
 std::string without_details(const std::string& reason) {
   static constexpr std::string_view kMessage = "error message = '";
   if (const size_t start = reason.find(kMessage); start != std::string::npos)
@@ -226,6 +227,8 @@ Id create_growing(const Id& parent, const std::string& name) {
   const Id space(H5_CHECK(H5Screate_simple(1, &empty, &unlimited)));
   const Id layout(H5_CHECK(H5Pcreate(H5P_DATASET_CREATE)));
   H5_CHECK(H5Pset_chunk(layout.get(), 1, &chunk));
+  // Shuffling puts bytes of equal significance next to each other, which helps the compression of similar
+  // numbers.
   H5_CHECK(H5Pset_shuffle(layout.get()));
   H5_CHECK(H5Pset_deflate(layout.get(), 1));
   return Id(H5_CHECK(H5Dcreate2(parent.get(), name.c_str(), type_of<double>().get(), space.get(), H5P_DEFAULT,

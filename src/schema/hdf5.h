@@ -1,5 +1,5 @@
-// HDF5 in a few typed calls: owners of handles, datasets and attributes of text, integers, numbers and flags.
-// Errors are SystemErrors that carry HDF5's own reason; its printing is off.
+// A small typed interface to HDF5: handles that release themselves, datasets and attributes of text,
+// integers, numbers and flags. Errors are SystemErrors with HDF5's own reason; HDF5 itself prints nothing.
 #pragma once
 
 #include <H5Ipublic.h>
@@ -30,8 +30,9 @@ Result check(Result result, const char* call) {
 
 std::string library_version();  // "1.10.8"
 
-Id create_file(const std::string& path, int64_t user_block_bytes = 0);  // bytes that HDF5 leaves alone
-Id open_file(const std::string& path);                                  // read only
+// user_block_bytes: the number of bytes at the start of the file that HDF5 leaves to its user.
+Id create_file(const std::string& path, int64_t user_block_bytes = 0);
+Id open_file(const std::string& path);  // read only
 void flush(const Id& file);
 
 // Groups list their members in the order of creation.
@@ -39,32 +40,32 @@ Id create_group(const Id& parent, const std::string& name);
 Id open_group(const Id& parent, const std::string& name);
 bool has_member(const Id& parent, const std::string& name);
 
-// T: std::string (UTF-8 of any length), int64_t, double or Flag. A scalar is a dataset too.
+// T is std::string (UTF-8 of any length), int64_t, double or Flag. A scalar is stored as a dataset, too.
 template <class T>
 Id write_column(const Id& parent, const std::string& name, const std::vector<T>& values);
 template <class T>
 std::vector<T> read_column(const Id& parent, const std::string& name);
 template <class T>
 Id write_scalar(const Id& parent, const std::string& name, const T& value);
-// Where a dataset's values lie, bytes from the file's begin: of texts, the references to them. UsageError:
-// they lie in pieces.
+// Returns the offset of a dataset's values in bytes from the start of the file. For text these are the
+// references to the text. Throws UsageError if the values are not stored contiguously.
 int64_t place_of(const Id& parent, const std::string& name);
 
 void write_attribute(const Id& object, const std::string& name, const std::string& text);
 void describe(const Id& dataset, const std::string& unit, const std::string& description);
 std::string read_attribute(const Id& object, const std::string& name);  // "" when absent
 
-// A column of numbers of any length: grows by appended pieces, compressed; read in pieces.
+// A compressed column of numbers that grows by appended pieces and is read in pieces.
 Id create_growing(const Id& parent, const std::string& name);
 void append_piece(const Id& dataset, int64_t offset, const std::vector<double>& piece);
-void read_piece(const Id& dataset, int64_t offset, std::vector<double>& piece);  // as many as `piece` holds
+void read_piece(const Id& dataset, int64_t offset, std::vector<double>& piece);  // fills `piece`
 int64_t length(const Id& dataset);
 Id open_dataset(const Id& parent, const std::string& name);
 
-inline constexpr int64_t kChunkValues = 1
-                                        << 15;  // 256 KiB: a piece that compresses well and fits HDF5's cache
+// 256 KiB: a chunk of this size compresses well and fits into HDF5's cache.
+inline constexpr int64_t kChunkValues = 1 << 15;
 
 }  // namespace shardmark::h5
 
-// H5_CHECK(call): throws SystemError naming the call.
+// H5_CHECK(call) throws a SystemError that names the call if it fails.
 #define H5_CHECK(call) ::shardmark::h5::check((call), #call)

@@ -1,4 +1,5 @@
-// A study may come from elsewhere: what is not as expected counts as absent.
+// Reads the facts that an import left in a study. The file may come from anywhere: a value that does not have
+// the expected form counts as absent.
 #include "schema/imported.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Writing a journal; see Note [Journal].
+// Writes the journal of a running study. journal.h explains the format: Note [Journal].
 #include "schema/journal.h"
 
 #include <fcntl.h>
@@ -34,8 +34,8 @@ void require_valid(const std::vector<Series>& samples) {
   }
 }
 
-// After a write that failed, whose error is the one to tell. Where this fails too, on a disk that has become
-// read-only, a torn line stays behind, and the next open() cuts it.
+// Undoes a failed write. The error of that write is the one to report, so an error here is ignored: if the
+// disk has become read-only, a partly written line stays, and the next open() removes it.
 void cut_back(AppendFile& file, int64_t size) noexcept {
   try {
     file.cut(size);
@@ -48,7 +48,7 @@ void cut_back(AppendFile& file, int64_t size) noexcept {
 bool has_journal(const std::string& study) {
   struct stat lines, samples;
   if (::stat(journal_path(study).c_str(), &lines) != 0) return false;
-  // Empty beside samples it is damaged: no reservation.
+  // An empty journal is a reservation, unless there are samples: then it is a damaged journal.
   return lines.st_size > 0 || (::stat(samples_path(study).c_str(), &samples) == 0 && samples.st_size > 0);
 }
 
@@ -59,20 +59,22 @@ bool reserve_study(const std::string& study) {
     throw UsageError("cannot write " + path + ": " + std::strerror(errno) + "; choose another place with -o");
   if (!file) return false;
   if (!file_exists(study)) return true;
-  remove_file(path);  // looked at last: a job may have published it meanwhile
+  remove_file(path);  // checked last, because a job may have published the study meanwhile
   return false;
 }
 
 void release_study(const std::string& study) noexcept {
   try {
     if (!file_exists(journal_path(study)) || has_journal(study)) return;
-    const Journal claimed = Journal::claim(study);  // no rank begins it meanwhile
+    const Journal claimed = Journal::claim(study);  // from here on no rank can begin the study
     for (const std::string& path : {samples_path(study), journal_path(study), temporary_path(study)})
       remove_file(path);
-  } catch (const std::exception&) {  // it was begun after all; or nothing can be removed here
+  } catch (const std::exception&) {  // the study was begun after all, or the files cannot be removed
   }
 }
 
+// The lock on the temporary file decides which process starts the study. If another process has replaced that
+// file since it was opened, the attempt is repeated.
 Journal Journal::claim(const std::string& study) {
   const std::string path = temporary_path(study);
   for (;;) {
@@ -80,7 +82,7 @@ Journal Journal::claim(const std::string& study) {
     const Lock lock = lock_file(file, path);
     if (lock == Lock::held_by_another) refuse_busy(study);
     if (lock == Lock::replaced) continue;
-    if (has_journal(study)) {  // another process was quicker
+    if (has_journal(study)) {  // another process was faster
       remove_file(path);
       refuse_busy(study);
     }
@@ -98,13 +100,14 @@ std::optional<Journal> Journal::open(const std::string& study) {
     const Lock lock = lock_file(file, path);
     if (lock == Lock::held_by_another) refuse_busy(study);
     if (lock == Lock::replaced) continue;
-    if (!has_journal(study)) return {};  // a reservation
+    // The journal is empty, so it only reserves the name.
+    if (!has_journal(study)) return {};
     Journal journal(study);
     auto scan = scan_journal(study, Load::everything, [&](Record&& record) { journal.know(record); });
     if (!scan)
       throw UsageError(samples_path(study) + ", which belongs to " + path + ", is missing; put it back");
     journal.found_ = std::move(*scan);
-    if (journal.found_.began) journal.found_.began->samples.clear();  // they stay where they lie
+    if (journal.found_.began) journal.found_.began->samples.clear();  // they stay in the file of samples
     for (auto& [id, known] : journal.known_)
       if (journal.found_.due.contains(id)) known.attempts = 0;
     journal.lines_ = AppendFile(std::move(file), path);
@@ -115,6 +118,8 @@ std::optional<Journal> Journal::open(const std::string& study) {
   }
 }
 
+// Everything is written and synced under the temporary name before the journal gets its own name, so no
+// reader ever sees a part of it.
 void Journal::start(const Environment& environment, const RecordSource& existing, const DueRule& is_due) {
   try {
     lines_.cut(0);
@@ -176,7 +181,8 @@ void Journal::extend(const std::string& id, const std::vector<Series>& columns, 
       durable);
 }
 
-// Samples, then the line that points at them; all of it or nothing.
+// Writes samples and then the line that points to them. If either fails, both files are cut back to their
+// former size.
 void Journal::write_with_samples(const std::vector<Series>& samples,
                                  const std::function<std::string(const SamplesPlace&)>& line, bool durable) {
   const int64_t num_lines_bytes = lines_.size(), num_samples_bytes = samples_.size();
@@ -222,7 +228,8 @@ void Journal::write_line(const std::string& line) {
   }
 }
 
-// The lock stays reachable under the name that claim() takes until the samples are gone.
+// The journal is renamed first, to the name that claim() locks, and deleted last. So the lock is held under a
+// name that others look at until the samples are gone.
 void Journal::remove() {
   rename_file(journal_path(study_), temporary_path(study_));
   remove_file(samples_path(study_));

@@ -1,18 +1,21 @@
 // The journal of a running study. Note [Journal]
-//   x.h5.journal   {"checksum":"<16 hex>","schema":"1.0","environment":{...}}                     first line
-//                  {"checksum":"<16 hex>","due":["<id>",...]}          these are to be measured again
-//                  {"checksum":"<16 hex>","began":{...}}                                  a point begins
-//                  {"checksum":"<16 hex>","progress":"<id>","samples":{...}}   its series so far: more
-//                  columns
+//
+// A sweep may run for hours and be killed at any moment, so every finished record goes to the disk at once.
+// An HDF5 file that is open for writing would not survive a crash. So records are appended to a text file,
+// and the HDF5 file is written when the sweep ends.
+//   x.h5.journal   {"checksum":"<16 hex>","schema":"1.0","environment":{...}}         first line
+//                  {"checksum":"<16 hex>","due":["<id>",...]}                         points to measure again
+//                  {"checksum":"<16 hex>","began":{...}}                              a point begins
+//                  {"checksum":"<16 hex>","progress":"<id>","samples":{...}}          more columns
 //                  {"checksum":"<16 hex>","record":{...},
-//                   "samples":{"offset":...,"checksum":...,"series":[...]}}              and is over
-//   x.h5.samples   the series' values back to back: float64 of this machine's byte order
-// The checksum is of everything behind it up to the line's end. Samples are synced before the line that
-// points at them, so a line that is whole has its samples: after a crash only the last line can be torn, and
-// it is cut off. An empty journal holds nothing: it reserves the study's name for a job that is about to
-// start. A record that ended its job has no samples of its own: it takes those of the progress lines before
-// it. A later record of the same point takes the place of an earlier one. Where a journal and a
-// published file lie side by side, the journal holds all of the file and is the truth.
+//                   "samples":{"offset":...,"checksum":...,"series":[...]}}           the point is over
+//   x.h5.samples   the values of all series, one after the other: float64 in this machine's byte order
+// The checksum covers the rest of its line. Samples are synced before the line that points to them, so a
+// complete line always has its samples. After a crash only the last line can be incomplete, and it is cut
+// off. An empty journal holds nothing: it reserves the study's name for a job that is about to start. The
+// record of a point that ended its job has no samples of its own; it takes those of the progress lines before
+// it. A later record of a point replaces an earlier one. If a journal and a published file exist side by
+// side, the journal holds everything that the file holds, and is the one that counts.
 #pragma once
 
 #include <functional>
@@ -35,53 +38,58 @@ using RecordSink = std::function<void(Record&&)>;
 using RecordSource = std::function<void(const RecordSink&)>;
 
 struct JournalScan {
-  Environment environment;      // of the latest launch
-  int64_t whole_bytes = 0;      // of the journal: its end without a torn line
-  int64_t samples_bytes = 0;    // that whole lines point at
-  std::optional<Record> began;  // the last point that was begun and has no record since; its series so far
-  std::set<std::string> due;    // that have no record since
-  int64_t num_damaged = 0;      // broken lines before the last whole one: not torn, but damaged later
+  Environment environment;    // environment of the latest launch
+  int64_t whole_bytes = 0;    // size of the journal without an incomplete last line
+  int64_t samples_bytes = 0;  // size of the samples that complete lines point to
+  // The last point that was begun and has no record since, with its series so far.
+  std::optional<Record> began;
+  std::set<std::string> due;  // points to measure again that have no record since
+  // Lines with a wrong checksum before the last complete line. A crash cannot leave these: they were damaged
+  // later.
+  int64_t num_damaged = 0;
   bool torn = false;
 };
 
-// Reads every whole line of a journal, also while it is written; nothing when there is no journal, or an
-// empty one.
-// UsageError: its first line is none of ours, or of a newer schema.
+// Reads every complete line of a journal; this also works while it is being written. Returns nothing if there
+// is no journal or an empty one. Throws UsageError if the first line is not that of a journal, or is of a
+// newer schema.
 std::optional<JournalScan> scan_journal(const std::string& study, Load load, const RecordSink& sink);
 
-// A journal that holds something: an empty one only reserves the name.
+// Whether there is a journal that holds something: an empty one only reserves the name.
 bool has_journal(const std::string& study);
 
-// Takes the study's name, for this process or the ranks that it starts, with an empty journal; false where a
-// study, or another reservation, has it. One system call decides (O_EXCL), also between nodes of a shared
-// file system.
+// Reserves the study's name with an empty journal, for this process or for the ranks that it starts. Returns
+// false if a study or another reservation has the name. One system call (open with O_EXCL) decides, so this
+// is safe between the nodes of a shared file system, too.
 bool reserve_study(const std::string& study);
-// Gives the name back where nothing was begun under it.
+// Releases the name if nothing was begun under it.
 void release_study(const std::string& study) noexcept;
 
-struct StudyBusy : UsageError {  // another process writes it
+struct StudyBusy : UsageError {  // another process is writing the study
   using UsageError::UsageError;
 };
 
-// The writer; holds the study's lock while it lives.
+// Writes the journal, and holds the study's lock as long as it lives.
 class Journal {
  public:
-  // Takes the right to start the study, or throws UsageError when another process has it.
+  // Acquires the right to start the study. Throws UsageError if another process has it.
   static Journal claim(const std::string& study);
-  // Goes on with an existing journal, cut to its whole lines. Nothing when there is none.
+  // Opens an existing journal and drops a last line that was only partly written. Returns nothing if there is
+  // no journal.
   static std::optional<Journal> open(const std::string& study);
 
-  // After claim(): the journal appears under its name at once, with all of `existing` in it.
+  // To be called after claim(). The journal appears under its final name in one step, with all of `existing`
+  // in it.
   void start(const Environment& environment, const RecordSource& existing, const DueRule& is_due = {});
   void begin(const Record& record);  // not durable by itself; unchanged when it throws
-  // Of the point that has begun; unchanged when it throws.
+  // Adds columns to the series of the point that has begun. The journal is unchanged if this throws.
   void extend(const std::string& id, const std::vector<Series>& columns, bool durable);
   void append(const Record& record);  // durable when it returns; unchanged when it throws
   void append(const Environment& environment);
   void mark_due(const DueRule& is_due);  // durable with the next append
-  void remove();                         // after publishing; the lock goes last
+  void remove();                         // after publishing; the lock is released last
 
-  const JournalScan& found() const { return found_; }  // what open() saw
+  const JournalScan& found() const { return found_; }  // what open() read
   const std::map<std::string, Known>& known() const { return known_; }
 
  private:

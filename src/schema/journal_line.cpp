@@ -1,4 +1,5 @@
-// A line is one JSON object whose first key is a checksum of everything behind it.
+// Writes and parses the lines of a journal. A line is one JSON object whose first key is a checksum of the
+// rest of the line.
 #include "schema/journal_line.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kHead = "{\"checksum\":\"";
 constexpr size_t kHashDigits = 16;
-constexpr size_t kBody = kHead.size() + kHashDigits + 1;  // behind the closing quote
+constexpr size_t kBody = kHead.size() + kHashDigits + 1;  // starts after the closing quotation mark
 
 std::string seal(const Json& object) {
   std::string body = dump_line(object);
@@ -36,7 +37,8 @@ Json to_json(const SamplesPlace& place) {
   return {{"offset", place.offset}, {"checksum", place.checksum}, {"series", series}};
 }
 
-// Whether the series lie in a file at all: shapes and their bytes can be counted.
+// Whether the shapes and offsets make sense at all: none is negative, and sizes in bytes fit into 64 bits.
+// This is checked before anybody allocates memory for them.
 bool is_possible(const SamplesPlace& place) {
   int64_t end = place.offset;
   return end >= 0 && std::all_of(place.series.begin(), place.series.end(), [&](const Series& s) {
@@ -100,7 +102,7 @@ std::optional<JournalLine> read_line(const std::string& line, const std::string&
     return Recorded{possible_record(json.at("record")), place_from_json(json.at("samples"))};
   } catch (const Json::exception& error) {
     throw UsageError(where + " is not a line of a journal: " + error.what());
-  } catch (const UsageError& error) {  // of a value; of a newer schema, which begins with the place
+  } catch (const UsageError& error) {  // an error about a newer schema already begins with `where`
     const std::string what = error.what();
     throw UsageError(what.starts_with(where) ? what : where + " is not a line of a journal: " + what);
   }

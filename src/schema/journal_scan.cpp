@@ -1,4 +1,4 @@
-// One pass over a journal; see Note [Journal].
+// Reads a journal from start to end in one pass. journal.h explains the format: Note [Journal].
 #include <fcntl.h>
 
 #include <algorithm>
@@ -12,12 +12,13 @@
 namespace shardmark {
 namespace {
 
-// The samples of a place, or nothing when they are not what was written.
+// Reads the samples at a place. Returns nothing if the file is too short or the checksum does not match.
 std::optional<std::vector<Series>> read_samples(const File& file, const std::string& path,
                                                 SamplesPlace place) {
   uint64_t hash = kHashStart;
   int64_t offset = place.offset;
-  char last = 0;  // there at all? Only then is memory taken for what a line asks for.
+  // Reads the last byte first: memory for all values is taken only if the file is long enough to have them.
+  char last = 0;
   if (place.end() > offset && !read_at(file, path, place.end() - 1, &last, 1)) return {};
   for (Series& s : place.series) {
     s.values.resize(static_cast<size_t>(s.rows * s.columns));
@@ -48,17 +49,20 @@ class Scanner {
     int64_t end = 0, num_broken = 0;
     for (int64_t number = 1; std::getline(lines, line); ++number) {
       end += static_cast<int64_t>(line.size()) + 1;
-      const bool whole = !lines.eof() && take(line, number);  // at the end without a newline: torn
+      // A last line without a newline was only partly written.
+      const bool whole = !lines.eof() && take(line, number);
       if (number == 1 && !whole)
         throw UsageError(path_ + " is not a study's journal, or its first line is damaged");
       if (!whole) {
         ++num_broken;
         continue;
       }
+      // A crash can damage only the end of the file. Broken lines before a complete one were damaged later.
       scan_.num_damaged += std::exchange(num_broken, 0);
       scan_.whole_bytes = end;
     }
-    if (end == 0 && !has_journal(study_)) return {};  // a reservation
+    // The journal is empty, so it only reserves the name.
+    if (end == 0 && !has_journal(study_)) return {};
     if (end == 0) throw UsageError(path_ + " is empty");
     scan_.torn = num_broken > 0;
     if (scan_.began) scan_.began->samples = joined();
@@ -72,10 +76,10 @@ class Scanner {
     return std::visit([this](auto& held) { return keep(std::move(held)); }, *content);
   }
 
-  // False where it is not whole after all.
+  // Each keep() returns false if the line turns out not to be complete: its samples are not there.
   bool keep(Environment&& environment) {
     scan_.environment = std::move(environment);
-    begin_nothing();  // a job that ended without a verdict on its point
+    begin_nothing();  // the former job ended without a record of its point
     return true;
   }
   bool keep(Began&& began) {
@@ -116,8 +120,8 @@ class Scanner {
     pieces_.clear();
   }
 
-  // The pieces of the point that has begun, one after the other. One that is not what was written is left
-  // out: pieces are not synced, and a whole record follows where all goes well.
+  // Joins the series of the point that has begun from its progress lines. A piece whose checksum does not
+  // match is left out: progress is not synced, and if all goes well a complete record follows anyway.
   std::vector<Series> joined() {
     std::vector<std::vector<Series>> pieces;
     if (load_ == Load::everything)
@@ -132,7 +136,7 @@ class Scanner {
   const RecordSink& sink_;
   File samples_;
   JournalScan scan_;
-  std::vector<SamplesPlace> pieces_;  // of the series of scan_.began
+  std::vector<SamplesPlace> pieces_;  // pieces of the series of scan_.began
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Goes over the field table; every column is one key.
+// Converts records and environments to JSON and back by visiting the field table: every column is one key.
 #include "schema/json.h"
 
 #include <cmath>
@@ -38,15 +38,15 @@ void from_json_value(const Json& json, T& value) {
   json.get_to(value);
 }
 
-// Calls read(value) if the object has the key; objects are in file order, so the next key is nearly always
-// the one.
+// Calls read(value) if the object has the key. Files list keys in the order of the table, so the next key of
+// the object is tried before all keys are searched.
 class KeyReader {
  public:
   explicit KeyReader(const Json& object) : object_(object), next_(object.begin()) {
     if (!object.is_object())
       throw UsageError("expected a JSON object, found " + std::string(object.type_name()));
   }
-  // False where the object lacks the key.
+  // Returns false if the object lacks the key.
   template <class Read>
   bool operator()(const char* key, Read read) {
     auto found = next_ != object_.end() && next_.key() == key ? next_ : object_.find(key);
@@ -74,7 +74,7 @@ Json json_of(double number) {
 
 Json to_json(const Record& record) {
   Json json = Json::object();
-  auto& object = json.get_ref<Json::object_t&>();  // keys are distinct: no search for each
+  auto& object = json.get_ref<Json::object_t&>();  // keys are distinct, so they are added without a search
   visit_fields(record, [&](const char* name, const char*, const char*, const auto& member) {
     object.push_back({name, json_of(to_stored(member))});
   });
@@ -145,7 +145,7 @@ OptionValue option_value(const Json& json) {
   return dump_line(json);
 }
 
-// get<int64_t>() would convert a fraction, or what no int64_t can hold.
+// get<int64_t>() would silently convert a fraction, or a number that does not fit into 64 bits.
 int64_t whole_number(const Json& json) { return json.get_ref<const Json::number_integer_t&>(); }
 
 std::string dump_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }

@@ -1,5 +1,4 @@
-// Records and environments as JSON, by the field table: what a journal line holds, and what `--json` may
-// print.
+// Records and environments as JSON, by the field table: the content of journal lines and of `--json` output.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,14 +10,14 @@
 
 namespace shardmark {
 
-// Column name -> value, in file order; the samples are not part of it. NaN is null, infinities are "inf" and
-// "-inf".
+// Maps column names to values, in the order of the file. Samples are not included. NaN becomes null;
+// infinities become "inf" and "-inf".
 nlohmann::ordered_json to_json(const Record& record);
-// Absent keys keep the member's default, unknown ones are ignored. Throws UsageError on a value of the wrong
-// type.
+// Missing keys keep the member's default, and unknown keys are ignored. Throws UsageError if a value has the
+// wrong type.
 Record record_from_json(const nlohmann::ordered_json& json);
 
-// A NaN is null, infinities are "inf" and "-inf": JSON has no numbers for them.
+// NaN becomes null, and infinities become "inf" and "-inf", because JSON has no numbers for them.
 nlohmann::ordered_json json_of(double number);
 
 nlohmann::ordered_json to_json(const Environment& environment);
@@ -26,13 +25,13 @@ Environment environment_from_json(const nlohmann::ordered_json& json);
 
 nlohmann::ordered_json to_json(const OptionValue& value);
 nlohmann::ordered_json to_json(const Options& options);  // an object
-// Anything but an integer, number, boolean or text becomes the text of it.
+// A value that is not an integer, number, boolean or text (a list, an object) becomes its JSON text.
 OptionValue option_value(const nlohmann::ordered_json& json);
 
-// One line; bytes that are no UTF-8 (a message may hold any) are replaced.
+// Writes one line. Bytes that are not valid UTF-8, which an error message may contain, are replaced.
 std::string dump_line(const nlohmann::ordered_json& json);
 
-// Throws nlohmann's type_error where it is none.
+// Throws nlohmann's type_error if the value is not an integer.
 int64_t whole_number(const nlohmann::ordered_json& json);
 
 }  // namespace shardmark

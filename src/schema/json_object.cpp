@@ -1,4 +1,3 @@
-// See json_object.h.
 #include "schema/json_object.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-// A JSON object as a member: the JSON library, which is large, stays out of the headers that hold one.
+// A JSON object that can be a member of a struct while the header needs only the forward declarations of the
+// JSON library. The library's full headers are large, and many files include the headers that use this one.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,7 @@ namespace shardmark {
 
 class JsonObject {
  public:
-  JsonObject();  // {}
+  JsonObject();  // an empty object
   JsonObject(const JsonObject& other);
   JsonObject(JsonObject&& other) noexcept;
   JsonObject& operator=(JsonObject other) noexcept;

@@ -1,4 +1,4 @@
-// The options of a choice: names with values, in the order in which they were given.
+// The options of a choice: pairs of name and value, in the order in which they were given.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,7 @@
 
 namespace shardmark {
 
-// An integer, a number, a boolean, a text, or nothing. 1 and 1.0 are equal.
+// The value of an option: an integer, a number, a boolean, a text, or nothing. 1 and 1.0 are equal.
 class OptionValue {
  public:
   OptionValue() = default;
@@ -31,7 +31,7 @@ class OptionValue {
   bool is_nothing() const { return is<std::monostate>(); }
   bool is_number() const { return is<int64_t>() || is<double>(); }
 
-  // Integers convert to numbers. ContractError: it holds something else.
+  // Integers convert to numbers. Throws ContractError if the value is of another type.
   template <class T>
   T get() const {
     if constexpr (std::same_as<T, bool> || !std::integral<T>) {
@@ -77,7 +77,8 @@ class Options {
     ENSURE(found != nullptr, "no option '" + key + "'");
     return *found;
   }
-  OptionValue& operator[](const std::string& key) {  // nothing, where there was none
+  // Adds the option without a value if it is missing.
+  OptionValue& operator[](const std::string& key) {
     for (auto& [name, value] : values_)
       if (name == key) return value;
     return values_.emplace_back(key, OptionValue()).second;

@@ -1,4 +1,6 @@
-// What identifies a point, and how it is named in messages.
+// The id of a point and its text. The id is a hash over a canonical JSON form of everything that defines the
+// measurement. Studies store ids, so what is written here for an existing point must never change: members
+// that were added later are left out at their default.
 #include "schema/point.h"
 
 #include <fmt/format.h>
@@ -12,7 +14,8 @@
 namespace shardmark {
 namespace {
 
-// nlohmann::json keeps keys sorted: the text, and with it the hash, does not depend on the order of writing.
+// nlohmann::json keeps keys sorted, so the text, and with it the hash, does not depend on the order in which
+// they are added.
 using Canonical = nlohmann::json;
 
 Canonical canonical(const Choice& choice) {
@@ -35,7 +38,7 @@ Canonical canonical(const Sampling& s) {
                          {"max_steps", s.max_steps},
                          {"time_limit", s.time_limit_s},
                          {"precision", s.precision}};
-  if (s.duration_s > 0) canonical["duration"] = s.duration_s;  // other points are what they always were
+  if (s.duration_s > 0) canonical["duration"] = s.duration_s;  // only if set, so that older ids stay the same
   return canonical;
 }
 
@@ -46,7 +49,7 @@ bool is_training(const Point& point) {
 
 std::string ranks_text(int64_t ranks) { return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"); }
 
-// What is not at its default.
+// The phrases of all axes whose value is not the default.
 template <class Axes>
 std::string extras_text(const Axes& axes, const Point& point) {
   std::string text;
@@ -75,8 +78,8 @@ std::string point_id(const Point& point) {
   for (const AxisRow& axis : kCommonAxes) add_axis(whole, axis, point);
   Canonical& work = whole["work"];
   if (is_training(point)) {
-    // How the suite wrote the batch is no part of it. The key stays, and with it the ids in studies (weak)
-    // and in baselines ("").
+    // Whether the suite wrote a batch per rank or a global batch is not part of the identity. The key stays,
+    // because the ids in existing studies ("weak") and in baselines ("") were made with it.
     work["scaling"] = point.training.scaling.empty() ? "" : "weak";
     for (const AxisRow& axis : kTrainingAxes) add_axis(work, axis, point);
   } else {

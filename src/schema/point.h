@@ -1,4 +1,5 @@
-// A Point is one configuration to measure: made by plan, run by sweep, stored whole, read back by analysis.
+// A Point is one configuration to measure. plan makes points, sweep runs them, the study stores them whole,
+// and analysis reads them back.
 #pragma once
 
 #include <cstdint>
@@ -8,85 +9,98 @@
 
 namespace shardmark {
 
-// The batch size of a point that stands for a search: the sweep tries batches until it has the largest that
-// fits into memory, each a point of its own.
+// The batch size of a point that stands for a search. The sweep tries batch sizes until it has found the
+// largest that fits into memory; each try is a point of its own.
 inline constexpr int64_t kLargest = -1;
 
-// The axes of a training block; axes.h says what each is and accepts.
+// The axes of a training block. axes.h says what each axis means and accepts.
 struct TrainingPoint {
-  Choice model;  // resolved: every option present
+  Choice model;  // resolved: all options are present
   Choice data;
   Choice strategy;
-  std::string chosen;  // what strategy `auto` became where it ran, as text (not part of the identity)
+  // The strategy that `auto` chose on the ranks that ran the point, as text. Not part of the identity.
+  std::string chosen;
   Choice optimizer;
   std::string precision = "fp32";
   std::string reduce_dtype = "same";
   double clip_norm = 0;
-  int64_t recompute = 0;          // every n-th block; 0: none
-  std::string kernels = "torch";  // of language models on a GPU: torch's, or those of src/kernels ("fused")
-  bool graph = false;             // a GPU is given a step as CUDA graphs (executor/step_graphs.h)
-  // Whether parameters are gathered in the communicator of the reductions ("shared"), one operation after the
-  // other, or in one of their own ("own").
+  int64_t recompute = 0;  // recompute every n-th block in backward; 0: none
+  // The kernels of a language model's layers on a GPU: those of LibTorch ("torch") or of src/kernels
+  // ("fused").
+  std::string kernels = "torch";
+  bool graph = false;  // run a step as CUDA graphs (executor/step_graphs.h)
+  // The communicator that gathers parameters: that of the reductions ("shared"), where operations run one
+  // after the other, or one of their own ("own"), where a gather and a reduction may overlap.
   std::string gathers = "shared";
-  int64_t batch_size = 0;  // kLargest: the most that fits
+  int64_t batch_size = 0;  // samples per rank and micro-batch, or kLargest
   int64_t accumulation = 1;
-  // The layout: ranks that share a copy of the model (specs/mesh.h).
-  int64_t tensor = 1;  // ranks that share every block
+  // The parallel layout: how ranks share one copy of the model (specs/mesh.h).
+  int64_t tensor = 1;  // tensor-parallel ranks
   bool sequence_parallel = false;
-  int64_t context = 1;           // ranks that share every sequence
-  int64_t pipeline = 1;          // stages
-  Choice schedule = {"1f1b"};    // of the stages
-  std::string stages = "flops";  // what stages have equally much of
+  int64_t context = 1;         // context-parallel ranks
+  int64_t pipeline = 1;        // pipeline stages
+  Choice schedule = {"1f1b"};  // the pipeline schedule
+  // What is balanced when blocks are assigned to stages: their FLOPs or their number.
+  std::string stages = "flops";
   std::string rank_order = "dp-pp";
-  // "weak": the suite fixed batch_size; "strong": it fixed the global batch (not part of the identity).
+  // "weak": the suite gave the batch of a rank. "strong": it gave the global batch. Not part of the identity.
   std::string scaling = "weak";
 };
 
 // The axes of a collectives block.
 struct CollectivePoint {
-  std::string operation;  // a row of comm's table: all_reduce ...
+  std::string operation;  // a row of specs/collectives.h: all_reduce ...
   std::string dtype = "float32";
-  std::string reduction = "sum";  // "none" where the operation does not reduce
+  std::string reduction = "sum";  // "none" if the operation does not reduce
   int64_t bytes = 0;              // as nccl-tests counts them
   bool in_place = true;
-  std::string parts = "equal";   // of an all_to_all_v, who sends how much to whom: a choice as text
-  std::string beside = "alone";  // what the ranks do at the same time: a choice as text
+  std::string parts = "equal";   // for all_to_all_v: how much each rank sends to each; a choice as text
+  std::string beside = "alone";  // a load that runs at the same time; a choice as text
 };
 
-// When a point has been measured enough; see sweep/README.md.
+// The stopping rule of a point. src/sweep/README.md explains it.
 struct Sampling {
-  int64_t warmup_steps = 3;  // at least; goes on until the samples no longer drift, at most 10 times as many
+  // Minimum number of warm-up steps. Warm-up goes on until step times no longer drift, up to 10 times as
+  // many.
+  int64_t warmup_steps = 3;
   int64_t min_steps = 10;
   int64_t max_steps = 200;
-  double time_limit_s = 20;  // of sampling, warm-up excluded
-  double precision = 0.02;   // wanted half-width of the 95 % interval of the median, relative
-  double duration_s = 0;     // a sustained run: steps go on for so long; 0: until measured enough
+  double time_limit_s = 20;  // limit of sampling, warm-up excluded
+  // Sampling ends when the half-width of the median's 95 % interval is at most this share of the median.
+  double precision = 0.02;
+  // If above 0, steps go on for this long (a sustained run), and the rule above does not end them.
+  double duration_s = 0;
 };
 
 struct Point {
   std::string workload;  // "training", "collective", or "train": a run of shardmark train
   int64_t ranks = 1;
-  std::string transport;    // a choice as text: mpi, nccl, hierarchical(...); empty: nccl on GPUs, else mpi
-  std::string environment;  // settings of its start (settings.h); empty: those of the study
+  // A choice as text: mpi, nccl, hierarchical(...). Empty: nccl on GPUs, mpi elsewhere.
+  std::string transport;
+  // Settings that ranks are started with (settings.h). Empty: those of the whole study.
+  std::string environment;
   int64_t seed = 1;
   int64_t repeat = 0;  // 0 .. repeats-1
   TrainingPoint training;
   CollectivePoint collective;
   Sampling sampling;
-  std::string folder;      // of the suite's file, for relative paths of data (not part of the identity)
-  std::string impossible;  // why plan knows that it cannot run; empty otherwise (not part of the identity)
+  std::string folder;  // folder of the suite's file, for relative data paths; not part of the identity
+  // Why the plan knows that the point cannot run; empty if it can. Not part of the identity.
+  std::string impossible;
 
-  // Ranks that share one copy of the model and see the same samples.
-  // Wraps where a damaged record holds numbers that no run had, as below.
+  // Ranks that share one copy of the model and see the same samples. The product is unsigned, because a
+  // damaged record may hold numbers for which signed arithmetic would overflow.
   int64_t ranks_per_copy() const {
     return static_cast<int64_t>(static_cast<uint64_t>(training.tensor) *
                                 static_cast<uint64_t>(training.context) *
                                 static_cast<uint64_t>(training.pipeline));
   }
-  // Copies of the model, each with samples of its own; 0 where the layout does not divide the ranks.
+  // Copies of the model, each with its own samples: the data-parallel size. 0 if the layout does not divide
+  // the ranks.
   int64_t data_ranks() const {
     return ranks_per_copy() >= 1 && ranks % ranks_per_copy() == 0 ? ranks / ranks_per_copy() : 0;
   }
+  // Samples of all ranks in one step, over all micro-batches.
   int64_t global_batch() const {
     return static_cast<int64_t>(static_cast<uint64_t>(data_ranks()) *
                                 static_cast<uint64_t>(training.batch_size) *
@@ -94,15 +108,16 @@ struct Point {
   }
 };
 
-// A study may come from a program that knows more. Of other points nothing below may be asked.
+// Whether this program knows the workload; a study of a later program may hold others. The functions below
+// must not be called for an unknown workload.
 bool is_known_workload(const Point& point);
 
-// 16 hexadecimal digits of a hash over everything that defines the measurement: two suites that ask for the
-// same thing ask for the same point. Independent of the order in which options were written.
+// Returns 16 hexadecimal digits: a hash over everything that defines the measurement. Two suites that ask for
+// the same measurement get the same id. The order in which options were written does not matter.
 std::string point_id(const Point& point);
 
-// "training gpt2(layers=4) fsdp 2 ranks batch 4" or "all_reduce float32 sum 1 MiB 2 ranks": for progress and
-// messages.
+// The point in progress lines and messages: "training gpt2(layers=4) fsdp 2 ranks batch 4" or "all_reduce
+// float32 sum 1 MiB 2 ranks".
 std::string to_text(const Point& point);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// Goes over the rows of the axes that the record's workload has.
+// Checks the numbers of a record against the ranges in the table of axes.
 #include "schema/possible.h"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ void require_possible(const Record& record) {
   const Point& point = record.point;
   for (const AxisRow& axis : kCommonAxes) require_axis(axis, point);
   if (point.repeat < 0 || point.repeat > kMostRepeats) refuse("repeat", std::to_string(point.repeat));
-  if (!is_known_workload(point)) return;  // of a later program
+  if (!is_known_workload(point)) return;  // a workload of a later program
   if (point.workload == "collective")
     for (const AxisRow& axis : kCollectiveAxes) require_axis(axis, point);
   else

@@ -1,4 +1,4 @@
-// Writing and reading of a study's HDF5 file; see Note [Study file].
+// Writes and reads the HDF5 file of a study. published.h explains the format: Note [Study file].
 #include "schema/published.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 
 using Text = std::vector<std::string>;
 
-// How members of an Environment lie in the file.
+// How members of an Environment are stored: scalars, lists of text, and JSON as text.
 h5::Id write_fact(const h5::Id& group, const char* name, const std::string& text) {
   return h5::write_scalar(group, name, text);
 }
@@ -36,13 +36,13 @@ h5::Id write_fact(const h5::Id& group, const char* name, const JsonObject& json)
   return h5::write_scalar(group, name, dump_line(*json));
 }
 
-// A published file that is read.
+// A published file that is open for reading.
 struct OpenFile {
   TextHeap texts;
   h5::Id root;
-  int minor = 0;  // of its schema
+  int minor = 0;  // minor version of its schema
 
-  // A column, whose texts lead to where there are some: the library takes that on trust.
+  // Reads a column. References to text are checked first, because the library follows them without a check.
   template <class T>
   std::vector<T> read(const h5::Id& group, const std::string& name) const {
     if constexpr (std::is_same_v<T, std::string>) {
@@ -101,7 +101,8 @@ void write_points(const h5::Id& file, const std::vector<RecordColumn>& columns) 
         column.values);
 }
 
-// Columns that are younger than the file stay empty; one that it has by a former name is read by that.
+// Columns that were added after the file was written stay empty. A column that the file has under a former
+// name is read by that name.
 std::vector<RecordColumn> read_points(const OpenFile& file) {
   const h5::Id points = h5::open_group(file.root, "points");
   const auto num_points = static_cast<size_t>(h5::length(h5::open_dataset(points, "id")));
@@ -142,13 +143,13 @@ void write_file(const std::string& path, const std::function<Environment(const R
   h5::flush(file);
 }
 
-// A disk may find only now that it is full.
+// A full disk may be reported only when the file is synced.
 void sync_file(const std::string& path) {
   const File file = open_if_exists(path, O_RDONLY);
   if (::fsync(file.get()) != 0 && errno != EINVAL) throw SystemError(std::strerror(errno));
 }
 
-// Runs read on the open file and turns whatever goes wrong into one line for the user.
+// Opens the file, checks it, calls read(file), and turns every error into one line for the user.
 template <class Read>
 auto with_file(const std::string& path, Read read) {
   try {

@@ -1,4 +1,4 @@
-// Names of outcomes, and looking up a series.
+// The names of outcomes, and the lookup of a series by its name.
 #include "schema/record.h"
 
 #include <algorithm>

@@ -10,18 +10,19 @@
 
 namespace shardmark {
 
-// ok, skipped, out_of_memory, wrong (verification failed), failed, timed_out
+// The outcome of a point. `wrong` means that verification failed.
 enum class Outcome { ok, skipped, out_of_memory, wrong, failed, timed_out };
 std::string_view to_text(Outcome outcome);
 Outcome outcome_from_text(std::string_view text);  // throws UsageError
-// Not as it should be: skipped points and those that do not fit into memory are answers, too.
+// Whether something went wrong. A skipped point, or one that does not fit into memory, is a valid answer.
 constexpr bool is_bad(Outcome outcome) {
   return outcome == Outcome::wrong || outcome == Outcome::failed || outcome == Outcome::timed_out;
 }
 
-// Raw values of one kind, rows x columns, row-major: rows are ranks, columns are steps, windows or 1.
+// Raw values of one kind, a row-major matrix: rows are ranks, and columns are steps, windows or a single
+// value.
 struct Series {
-  std::string name;  // a row of kSeries (fields.h)
+  std::string name;  // a row of kSeries (series_info.h)
   int64_t rows = 0;
   int64_t columns = 0;
   std::vector<double> values;
@@ -29,15 +30,15 @@ struct Series {
   double at(int64_t row, int64_t column) const { return values[static_cast<size_t>(row * columns + column)]; }
 };
 
-// Numbers of a training or collective point; fields.h says what each is, and in which unit. A NaN means "not
-// measured", and prints as "-".
+// The numbers measured for a training or collective point. fields.h gives the meaning and unit of each. NaN
+// means "not measured", and is printed as "-".
 struct Measures {
   static constexpr double kNone = __builtin_nan("");
   // both workloads
   double step_s = kNone, step_low_s = kNone, step_high_s = kNone;
-  // Fewer than 6 steps have none, nor has a mean that another program printed.
+  // There is no interval with fewer than 6 steps, nor for a mean that another program printed.
   bool has_interval() const { return step_low_s <= step_high_s; }
-  // Steps that were timed one by one, and are too few for an interval of their median.
+  // Whether steps were timed one by one but are too few for an interval of their median.
   bool has_few_steps() const { return num_steps > 0 && num_steps < 6 && !has_interval(); }
   double step_p10_s = kNone, step_p90_s = kNone, step_p99_s = kNone;
   double variation = kNone, drift = kNone;
@@ -46,13 +47,14 @@ struct Measures {
   int64_t num_steps = 0, num_warmup = 0;
   double energy_j = kNone;
   double preemptions_per_s = kNone;
-  bool oversubscribed = false;  // never fitted
+  bool oversubscribed = false;  // such points are left out of fits
   bool unaccounted = false;
   // training
   double samples_per_s = kNone, tokens_per_s = kNone;
-  // Phases: median over steps, of the slowest rank of each step; they sum to the step.
+  // The phases of a step: for each, the median over steps of the slowest rank's time. They sum to the step.
   double data_s = kNone, forward_s = kNone, backward_s = kNone, exposed_s = kNone, optimizer_s = kNone;
-  double exposed_tensor_s = kNone, exposed_context_s = kNone, exposed_pipeline_s = kNone;  // of exposed_s
+  // The parts of exposed_s that wait for ranks of each dimension of the layout.
+  double exposed_tensor_s = kNone, exposed_context_s = kNone, exposed_pipeline_s = kNone;
   double compute_only_s = kNone, communication_only_s = kNone, probed_communication_s = kNone;
   double overlap = kNone;  // may be negative
   double flops_per_step = kNone, peak_flops = kNone;
@@ -63,18 +65,19 @@ struct Measures {
   double gradient_norm = kNone;
   int64_t first_step = 0;
   double held_out_loss = kNone, accuracy = kNone;
-  std::string verified;  // "equal to single", "unverified: why", "wrong: why"
+  std::string verified;  // "equal to one device", "unverified: why", "wrong: why"
   double verify_error = kNone;
-  // memory of a rank
+  // memory of one rank
   double parameter_bytes = kNone, gradient_bytes = kNone, optimizer_bytes = kNone, transient_bytes = kNone;
-  double offloaded_bytes = kNone;  // no part of the peak
+  double offloaded_bytes = kNone;  // not part of the peak
   double peak_bytes = kNone, reserved_bytes = kNone, device_bytes = kNone;
   double memory_limit_bytes = kNone;
   double predicted_parameter_bytes = kNone, predicted_gradient_bytes = kNone,
          predicted_optimizer_bytes = kNone;
   double predicted_transient_bytes = kNone, predicted_offloaded_bytes = kNone;
   double predicted_activation_bytes = kNone;
-  // What a rank holds of its strategy's program, and beside that at the height of a step.
+  // program_bytes() is what the strategy itself holds: parameters, gradients, optimizer state and buffers.
+  // activation_bytes() is all the rest at the peak of a step.
   double program_bytes() const {
     return parameter_bytes + gradient_bytes + optimizer_bytes + transient_bytes;
   }
@@ -83,7 +86,7 @@ struct Measures {
     return predicted_parameter_bytes + predicted_gradient_bytes + predicted_optimizer_bytes +
            predicted_transient_bytes + predicted_activation_bytes;
   }
-  // traffic of a rank and step
+  // traffic of one rank in one step
   double traffic_bytes = kNone, predicted_traffic_bytes = kNone, between_nodes_bytes = kNone;
   int64_t num_operations = 0;
   int64_t num_load_units = 0;
@@ -96,10 +99,11 @@ struct Record {
   Point point;
   std::string id;  // point_id(point)
   Outcome outcome = Outcome::ok;
-  std::string reason;      // why not ok, or what to know about it
+  // Why the outcome is not ok, or a remark about a point that is.
+  std::string reason;
   std::string started;     // ISO 8601, UTC
-  double duration_s = 0;   // of the whole point, set-up and verification included
-  int64_t attempts = 1;    // how often it was begun: again after a rank crashed or hung
+  double duration_s = 0;   // the whole point, including set-up and verification
+  int64_t attempts = 1;    // times it was begun: twice if a rank crashed or hung
   bool ended_job = false;  // a rank crashed or hung in the last attempt, which ended the job
   Measures measures;
   std::vector<Series> samples;

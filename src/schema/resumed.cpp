@@ -1,4 +1,5 @@
-// Versions, devices, nodes and suites, compared.
+// Compares the environment of a launch that resumes a study with that of the launches before it: versions,
+// devices, nodes and the suite.
 #include "schema/resumed.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@
 namespace shardmark {
 namespace {
 
-// Which node each rank sits on, by order of appearance: the same topology on other hosts is the same.
+// The node of each rank, numbered by order of appearance, so that the same topology on other hosts is equal.
 std::vector<std::string> topology(const Environment& environment) {
   std::map<std::string, size_t> nodes;
   std::vector<std::string> places;
@@ -24,7 +25,7 @@ std::vector<std::string> topology(const Environment& environment) {
   return places;
 }
 
-// Collects what differs between the study and the launch that wants to go on with it.
+// Collects the differences between the study and the launch that resumes it.
 class Differences {
  public:
   template <class T>
@@ -37,7 +38,7 @@ class Differences {
       if (before[rank] != now[rank])
         return compare(fmt::format("{} of rank {}", what, rank), before[rank], now[rank]);
   }
-  // But for the kernel's: the nodes of a job that is requeued may have another one.
+  // The kernel's version is left out: a requeued job may get nodes with another one.
   void compare_versions(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now) {
     nlohmann::ordered_json names = before;
     names.update(now);
@@ -64,7 +65,8 @@ std::string difference(const Environment& before, const Environment& now) {
   return differences.text();
 }
 
-// The first line in which two texts differ, and how many more do: `line 7: "repeats: 5" is "repeats: 1" now`.
+// The first line in which two texts differ, and how many more differ: `line 7: "repeats: 5" is "repeats: 1"
+// now`.
 std::string text_difference(const std::string& before, const std::string& now) {
   std::istringstream old_lines(before), new_lines(now);
   std::string old_line, new_line, first;
@@ -100,6 +102,7 @@ Environment resumed(const std::string& path, const Environment& before, const En
   latest.command_line = now.command_line;
   latest.suite_text = now.suite_text;
   latest.suite_path = now.suite_path;
+  // The list of launches is carried over, and this launch is added to it.
   auto& launches = (*latest.facts)["resumed"];
   launches = (*before.facts).value("resumed", nlohmann::ordered_json::array());
   launches.push_back(std::move(launch));

@@ -1,4 +1,4 @@
-// What a launch that goes on with a study finds different from the launches before it.
+// What has changed between the earlier launches of a study and the launch that resumes it.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace shardmark {
 
-// The study's environment with the suite and command line of the latest launch; facts keep the launches that
-// resumed it, each with what it found different. UsageError: points would not be comparable.
+// Returns the study's environment with the suite and command line of the latest launch. Its facts list the
+// launches that resumed the study and what each found different. Throws UsageError if the points of both
+// launches would not be comparable.
 Environment resumed(const std::string& path, const Environment& before, const Environment& now,
                     GoesOn goes_on);
 
-// A line where the suite is another, or has another text.
+// Warns if the suite is another file, or the same file with another text.
 void warn_of_other_suite(const std::string& path, const Environment& before, const Environment& now);
 
 }  // namespace shardmark

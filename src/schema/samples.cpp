@@ -1,4 +1,5 @@
-// Buffers whole chunks on the way out and windows on the way in, so that memory does not grow with a study.
+// Writes and reads the raw samples of a published file. The writer buffers up to one chunk, and the reader
+// holds a window of the values, so that memory does not grow with the size of the study.
 #include "schema/samples.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ void SeriesWriter::finish() {
 }
 
 SeriesReader::SeriesReader(const h5::Id& samples, const SeriesInfo& info) : name_(info.name) {
-  if (!h5::has_member(samples, name_)) return;  // of a younger schema
+  if (!h5::has_member(samples, name_)) return;  // the series was added after the file was written
   const h5::Id group = h5::open_group(samples, name_);
   values_ = h5::open_dataset(group, "values");
   total_ = h5::length(values_);

@@ -1,4 +1,4 @@
-// One pass over the file, for writing and for checking.
+// Computes the seal of a file in one pass, to write it or to check it.
 #include "schema/seal.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::string seal_text(int64_t length, uint64_t checksum) {
   return text;
 }
 
-// The seal that fits what lies behind `file`'s first kSealBytes.
+// Returns the seal for everything after the first kSealBytes of `file`.
 std::string seal_of(std::istream& file) {
   std::vector<char> piece(size_t{1} << 20);
   int64_t length = kSealBytes;

@@ -1,8 +1,9 @@
-// The seal of a published study: the first 512 bytes of the file, which HDF5 leaves to its writer ("user
-// block"). HDF5 has checksums over its structures alone, and its library may crash on damaged texts or return
-// damaged numbers; a seal that fits says that the file is, to the last byte, what was published.
-//   shardmark study\nlength 248608\nchecksum 0123456789abcdef\n     then zeros; the checksum is of all behind
-//   them
+// The seal of a published study: length and checksum of the whole file, in its first 512 bytes, which HDF5
+// leaves to the writer ("user block"). HDF5 has checksums for its own structures only: with damaged text the
+// library may crash, and damaged numbers are returned as if they were right. If the seal matches, the file is
+// to the last byte what was published. The seal is this text, padded with zeros; the checksum covers all
+// bytes after it:
+//   shardmark study\nlength 248608\nchecksum 0123456789abcdef\n
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,12 @@ namespace shardmark {
 
 inline constexpr int64_t kSealBytes = 512;  // HDF5's smallest user block
 
-// Writes the seal of a file that was created with room for it.
+// Writes the seal into a file that was created with a user block of kSealBytes.
 void seal_file(const std::string& path);
 
-// UsageError: the file is shorter or longer than it was, was changed, or is neither a study nor HDF5. A file
-// that begins as HDF5 does is older than seals and passes. Returns the bytes in front of what HDF5 wrote.
+// Checks the seal, and returns the size of the user block. Throws UsageError if the file is missing, was
+// shortened, extended or changed, or is neither a study nor HDF5. A file without a user block was written
+// before seals were introduced: it is accepted, and the result is 0.
 int64_t require_sealed(const std::string& path);
 
 }  // namespace shardmark

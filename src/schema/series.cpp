@@ -1,4 +1,5 @@
-// Rows are ranks, so every row of the whole is made of a part of each piece.
+// Joins series that were stored in pieces of columns. Rows are ranks, so every row of the result consists of
+// a part of each piece.
 #include "schema/series.h"
 
 #include <algorithm>

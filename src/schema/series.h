@@ -1,4 +1,4 @@
-// Series that came in pieces.
+// Joins series that were recorded in pieces, such as the intervals of a sustained run.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,9 @@
 
 namespace shardmark {
 
-// The columns of all pieces, one piece after the other. A piece that names a series that there is not
-// (fields.h), or one twice, or has other rows than the pieces before it, is left out.
+// Returns each series with the columns of all pieces, one piece after the other. A piece is left out if it
+// names an unknown series (series_info.h), names one twice, or has another number of rows than the pieces
+// before it.
 std::vector<Series> join_columns(const std::vector<std::vector<Series>>& pieces);
 
 }  // namespace shardmark

@@ -1,4 +1,5 @@
-// The other half of the field table (fields.h): every series that a record may hold.
+// The table of series: every kind of raw samples that a record may hold. The columns of a record are in
+// fields.h.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@ namespace shardmark {
 struct SeriesInfo {
   std::string_view name;
   std::string_view unit;
-  std::string_view description;  // with the meaning of rows and columns
+  std::string_view description;  // includes the meaning of rows and columns
 };
 
 inline constexpr std::array<SeriesInfo, 43> kSeries = {{

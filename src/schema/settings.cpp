@@ -1,4 +1,4 @@
-// The rules of settings, and their text.
+// Which environment variables a suite may set, which a study may store, and the text form of settings.
 #include "schema/settings.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace shardmark {
 namespace {
 
-constexpr size_t kLongestValue = 200;  // characters: a bound against slips
+constexpr size_t kLongestValue = 200;  // characters; a guard against mistakes
 
 struct NamedReason {
   std::string_view name, reason;
@@ -26,11 +26,12 @@ constexpr NamedReason kNoSettings[] = {
     {"CUDA_VISIBLE_DEVICES",
      "it decides which GPUs there are, and ranks choose theirs; set it for all of launch"}};
 
-// What mpirun tells its own processes: other values in every launch, and nothing that a user chose.
+// Variables that mpirun sets for its own processes. They differ in every launch, and no user chose them.
 constexpr std::string_view kOfTheLauncher[] = {"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_initial_wdir"};
 
-// Anywhere in the name; at the begin of one of its words, as in TORCH_AUTH but not in NCCL_IB_PKEY; as a
-// word.
+// Names of variables that may hold a secret, which no study may store. A word of the first list may be
+// anywhere in the name. One of the second must begin a word of the name: TORCH_AUTH matches, NCCL_IB_PKEY
+// does not. One of the third must be a whole word.
 constexpr std::string_view kSecrets[] = {"TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "APIKEY"};
 constexpr std::string_view kSecretBegins[] = {"AUTH", "KEY", "PASSW", "PASSPHRASE", "COOKIE", "BEARER"};
 constexpr std::string_view kSecretWords[] = {"PASS", "PWD", "PW", "CRED", "CREDS", "JWT"};

@@ -1,6 +1,7 @@
-// What libraries read once, when ranks start: environment variables, and two flags of `run` that are like
-// them. A suite lists them under `environment`; a point holds one combination, "NCCL_ALGO=Ring threads=2";
-// points of different combinations need ranks that were started anew.
+// Settings that libraries read once, when ranks start: environment variables, and two flags of `run` (threads
+// and bind) that work like them. A suite lists them under `environment`, and a point holds one combination:
+// "NCCL_ALGO=Ring threads=2". Points with different combinations cannot share ranks: the ranks are started
+// anew for each.
 #pragma once
 
 #include <array>
@@ -10,11 +11,11 @@
 
 namespace shardmark {
 
-// Variables by the beginning of their names: only these are ever read, kept or set.
+// Variables by the beginning of their names. Only these are ever read, stored or set.
 struct VariableFamily {
   std::string_view prefix;
   bool is_setting = false;  // a suite may set it
-  bool is_handed = false;   // launch hands what the user has set to ranks on other nodes
+  bool is_handed = false;   // launch passes the user's value on to ranks on other nodes
 };
 inline constexpr std::array kVariableFamilies = {
     VariableFamily{"OMP_", true, true},    VariableFamily{"MKL_", true},
@@ -28,18 +29,19 @@ inline constexpr std::array kVariableFamilies = {
     VariableFamily{"SLURM_RESTART_COUNT"}, VariableFamily{"HDF5_USE_FILE_LOCKING"},
 };
 
-bool is_kept_variable(std::string_view name);    // in a study
-bool is_handed_variable(std::string_view name);  // to ranks on other nodes
+bool is_kept_variable(std::string_view name);    // whether studies store it
+bool is_handed_variable(std::string_view name);  // whether launch passes it on to other nodes
 
-// By name; `threads` and `bind` are the flags of `run`, all else are variables. What is not there is not set.
+// Values by name. `threads` and `bind` are flags of `run`; all others are environment variables. A name that
+// is missing is not set.
 using Settings = std::map<std::string, std::string>;
 
-// Why a suite cannot set this name, or give it this value; empty: it can.
+// Returns why a suite cannot set this name or give it this value; empty if it can.
 std::string wrong_setting(const std::string& name, const std::string& value);
 inline bool is_variable(const std::string& name) { return name != "threads" && name != "bind"; }
 
 std::string to_text(const Settings& settings);                             // sorted by name
-Settings settings_from_text(const std::string& text);                      // of to_text
+Settings settings_from_text(const std::string& text);                      // the inverse of to_text
 std::string setting_of(const std::string& text, const std::string& name);  // empty: not set
 
 }  // namespace shardmark

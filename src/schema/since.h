@@ -1,4 +1,4 @@
-// Since which version of the schema a study has a column or series, and what it was called before.
+// The version of the schema in which each column or series was added, and the name that it had before.
 #pragma once
 
 #include <array>
@@ -6,12 +6,12 @@
 
 namespace shardmark {
 
-// The minor version from which on every file has a column or series, or has it by this name; what is not here
-// has been there since 1.0.
+// A column or series, and the first minor version in which every file has it under this name. What is not
+// listed has been there since 1.0.
 struct Since {
   std::string_view name;
   int minor;
-  const char* former = nullptr;  // its name before that version: files that have it are read
+  const char* former = nullptr;  // its name in earlier files, which are read, too
 };
 inline constexpr auto kSince = std::to_array<Since>({
     {"accuracy", 1},
@@ -81,7 +81,7 @@ constexpr int minor_since(std::string_view name) {
   return 0;
 }
 
-// nullptr: it has had no other.
+// Returns nullptr if it has never had another name.
 constexpr const char* former_name(std::string_view name) {
   for (const Since& since : kSince)
     if (since.name == name) return since.former;

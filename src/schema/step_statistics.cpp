@@ -1,4 +1,5 @@
-// Step time: the median over steps of the maximum over ranks, and what surrounds it.
+// Computes the statistics of a record from its series. The step time is the median over steps of the maximum
+// over ranks: a step ends when its slowest rank does.
 #include "schema/step_statistics.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace shardmark {
 namespace {
 
-// The rank that was the maximum most often; of several the lowest.
+// Finds the rank that was slowest in most steps; the lowest of several that tie.
 void find_slowest(const Series& series, Measures& measures) {
   std::vector<int64_t> times_slowest(static_cast<size_t>(series.rows));
   for (int64_t step = 0; step < series.columns; ++step) {
@@ -25,7 +26,7 @@ void find_slowest(const Series& series, Measures& measures) {
   measures.slowest_share = static_cast<double>(*most) / static_cast<double>(series.columns);
 }
 
-// The rate of the rank whose threads lost their cores most often, per second of the timed windows.
+// The rate, per second of the timed windows, of the rank whose threads were preempted most often.
 double preemptions_per_s(const Series& counts, const Series& window) {
   double most = Measures::kNone;
   for (int64_t rank = 0; rank < std::min(counts.rows, window.rows); ++rank) {

@@ -1,4 +1,4 @@
-// Statistics of any workload's samples: the step time with its interval, its spread, its drift, and the
+// Statistics that both workloads have: the step time with its interval, its spread, its drift, and the
 // slowest rank.
 #pragma once
 
@@ -8,18 +8,18 @@
 
 namespace shardmark {
 
-// The slowest rank's time of each step: [steps], from a series [rank, step].
+// Returns the maximum over ranks for each step: [steps], from a series [rank, step].
 std::vector<double> worst_of_ranks(const Series& series);
 
-// Timed, kept or not: of a sustained run the series "step" holds a part of them.
+// Returns the number of timed steps. In a sustained run, the series "step" holds only some of them.
 int64_t num_timed_steps(const Record& record);
 
-// Older versions stored the range of the steps as step_low and step_high where there were fewer than
-// kLeastForInterval steps. That range is no 95 % interval, so whoever reads a study removes it.
+// Older versions stored the range of the steps as step_low and step_high if there were fewer than
+// kLeastForInterval steps. That range is not a 95 % interval, so every reader of a study removes it.
 void remove_range_of_few_steps(Record& record);
 
-// Fills the measures of both workloads (step_s .. slowest_share, num_steps) from the record's series "step".
-// A record without that series, or with an empty one, stays as it is.
+// Fills in the measures that both workloads have (step_s .. slowest_share, num_steps) from the record's
+// series. A record whose series "step" is missing or empty stays as it is.
 void summarize(Record& record);
 
 }  // namespace shardmark

@@ -1,5 +1,5 @@
-// How a member of a record lies in a file: as text, integer, number or flag. Journal and HDF5 file share
-// these.
+// How a member of a record is stored in a file: as text, integer, number or flag. The journal and the HDF5
+// file share these conversions.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline void from_stored(int64_t number, int64_t& member) { member = number; }
 inline void from_stored(double number, double& member) { member = number; }
 inline void from_stored(Flag flag, bool& member) { member = flag == Flag::yes; }
 inline void from_stored(const std::string& text, Outcome& member) { member = outcome_from_text(text); }
-// A point's unused choices have no name and lie as empty text.
+// Choices that a point does not use have no name, and are stored as empty text.
 inline void from_stored(const std::string& text, Choice& member) {
   member = text.empty() ? Choice{} : choice_or_name(text);
 }

@@ -1,4 +1,4 @@
-// The life of a study: created or resumed as a journal, appended to, published; and reading either form.
+// Creates, resumes, extends, publishes and reads a study: a journal while it runs, an HDF5 file afterwards.
 #include "schema/study.h"
 
 #include <fcntl.h>
@@ -47,8 +47,8 @@ std::string busy_line(const nlohmann::ordered_json& facts) {
   return line.is_string() ? line.get<std::string>() : "";
 }
 
-// Planned points without a record that is final. A search is over when another point was measured after its
-// tries.
+// The number of planned points without a final record. A search is over when a record that is not one of its
+// tries follows them, so the last search counts as unfinished.
 std::optional<int64_t> num_to_go(std::optional<std::set<std::string>> planned,
                                  const std::vector<Record>& records, const JournalScan& scan) {
   if (!planned) return std::nullopt;
@@ -93,7 +93,7 @@ Study Study::resume(const std::string& given, const Environment& environment, co
                   ": the record that was being written when the last run ended is dropped");
     warn_of_damage(journal_path(path), found.num_damaged);
     warn_of_other_suite(path, found.environment, environment);
-    journal->mark_due(is_due);  // first: a job that crashes between the two does not lose it
+    journal->mark_due(is_due);  // first, so that a crash between these two lines does not lose the marks
     journal->append(latest);
     return Study(std::make_unique<State>(State{path, std::move(*journal)}));
   }
@@ -120,13 +120,15 @@ void Study::append(const Record& record) {
   state_->journal.append(record);
 }
 
+// Reads the journal back and writes the latest record of each point. The journal is removed only after the
+// file is complete, and only if every record could be read back.
 void Study::publish(const std::vector<std::string>& to_go) {
   ENSURE(!state_->published, "the study is published already");
   const auto records = [&](const RecordSink& sink) {
     size_t num_read = 0;
     int64_t place = 0;
     auto scan = scan_journal(state_->path, Load::everything, [&](Record&& record) {
-      if (known().at(record.id).place != place++) return;  // a later record took its place
+      if (known().at(record.id).place != place++) return;  // a later record replaces it
       ++num_read;
       sink(std::move(record));
     });

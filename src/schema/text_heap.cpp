@@ -1,4 +1,4 @@
-// Finds heaps by their signature, or by the texts that refer to them, and walks through their objects.
+// Finds heaps by their signature or by the references of texts, and walks through the objects in them.
 #include "schema/text_heap.h"
 
 #include <fcntl.h>
@@ -12,13 +12,13 @@
 namespace shardmark {
 namespace {
 
-constexpr char kSignature[8] = {'G', 'C', 'O', 'L', 1, 0, 0, 0};  // with version and zeros
+constexpr char kSignature[8] = {'G', 'C', 'O', 'L', 1, 0, 0, 0};  // "GCOL", the version, three reserved bytes
 constexpr int64_t kHeader = 16, kObjectHeader = 16, kReference = 16, kAlignment = 8;
 
 template <class T>
 T number_at(const char* bytes) {
   T number;
-  std::memcpy(&number, bytes, sizeof number);  // little-endian, as the machine
+  std::memcpy(&number, bytes, sizeof number);  // the file is little-endian, and so is this machine
   return number;
 }
 
@@ -29,6 +29,9 @@ T number_at(const char* bytes) {
 TextHeap::TextHeap(const std::string& path, int64_t user_block_bytes)
     : path_(path), file_(open_if_exists(path, O_RDONLY)), user_block_bytes_(user_block_bytes) {}
 
+// A heap is a header and a list of objects. Header: signature (4 bytes), version (1), reserved (3), size of
+// the heap (8). Object: number (2), references (2), reserved (4), size (8), then the data, padded to a
+// multiple of 8. Every size is checked against the end of the heap before it is used.
 const TextHeap::Sizes& TextHeap::heap_at(uint64_t address) const {
   const auto [heap, is_new] = heaps_.try_emplace(address);
   Sizes& sizes = heap->second;
@@ -46,7 +49,8 @@ const TextHeap::Sizes& TextHeap::heap_at(uint64_t address) const {
   for (uint64_t at = kHeader; at + kObjectHeader <= bytes;) {
     const auto number = number_at<uint16_t>(heap_bytes.data() + at);
     const auto size = number_at<uint64_t>(heap_bytes.data() + at + 8);
-    if (number == 0) {  // what is free, to the end; with its own header
+    // Object 0 is the free space up to the end of the heap; its size includes its header.
+    if (number == 0) {
       if (size != bytes - at) refuse();
       break;
     }
@@ -70,6 +74,8 @@ void TextHeap::require_heaps() const {
   }
 }
 
+// A reference is the length of the text (4 bytes), the address of its heap (8) and the number of its object
+// (4).
 void TextHeap::require_texts(int64_t offset, int64_t count) const {
   std::string references(static_cast<size_t>(count * kReference), '\0');
   if (!read_at(file_, path_, offset, references.data(), references.size())) refuse();

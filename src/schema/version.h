@@ -1,4 +1,4 @@
-// The schema version that a file carries, and whether this program reads it.
+// The schema version that a file carries, and whether this program can read it.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ inline std::string schema_version() {
   return std::to_string(kSchemaMajor) + "." + std::to_string(kSchemaMinor);
 }
 
-// Returns the minor version. UsageError: a newer major version, or no version as schema_version() writes it;
-// an older one, and any minor one, can be read.
+// Returns the minor version. Throws UsageError for a newer major version, or for text that schema_version()
+// cannot have written. Every minor version, and every older version, can be read.
 inline int require_readable(const std::string& version, const std::string& path) {
   int major = -1, minor = -1;
   const char *const begin = version.data(), *const end = begin + version.size();

@@ -1,4 +1,3 @@
-// See communicators.h.
 #include "sweep/communicators.h"
 
 #include "comm/transports.h"

@@ -1,5 +1,6 @@
-// The communicators of a sweep's points, one at a time: what an earlier point made NCCL or MPI allocate is
-// given back before the next begins, so that no order of points decides how much memory one has.
+// The communicators of a sweep's points. There is one at a time: memory that NCCL or MPI allocated for one
+// point is freed before the next begins, so that the memory of a point does not depend on the order of
+// points.
 #pragma once
 
 #include <memory>
@@ -13,21 +14,22 @@ namespace shardmark {
 
 class PointCommunicators {
  public:
-  // The first ranks of the world.
+  // A communicator over the first ranks of the world.
   struct Current {
     int64_t ranks;
     std::string transport;
     HostGroup group;
-    std::unique_ptr<Communicator> comm;  // nullptr on ranks that are left out
+    std::unique_ptr<Communicator> comm;  // nullptr on ranks that do not take part
   };
 
-  // What is given must outlive this.
+  // The arguments must outlive this object.
   PointCommunicators(const HostGroup& world, const RunOptions& options, MovedBy moved_by,
                      Heartbeat& heartbeat)
       : world_(world), options_(options), moved_by_(moved_by), heartbeat_(heartbeat) {}
 
-  // The one that there is, if it fits and may have been used before; else it ends and another is split off
-  // one of the whole world, which no operation has ever used. Until the next call. Collective over the world.
+  // Returns the current communicator if it fits and may have been used before. Otherwise the current one is
+  // destroyed and a new one is split off a communicator of all ranks on which no operation has ever run. The
+  // reference is valid until the next call. Collective over the world.
   Current& get(int64_t ranks, const std::string& transport, bool unused);
 
  private:
@@ -37,7 +39,7 @@ class PointCommunicators {
   const RunOptions& options_;
   MovedBy moved_by_;
   Heartbeat& heartbeat_;
-  std::unique_ptr<Communicator> whole_;  // of all ranks
+  std::unique_ptr<Communicator> whole_;  // of all ranks; only ever split
   std::optional<Current> current_;
 };
 

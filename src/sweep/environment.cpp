@@ -1,4 +1,4 @@
-// Host names, devices, versions, and an allow-listed set of variables: never the whole environment.
+// Collects host names, devices, versions, and environment variables from an allow list, never all of them.
 #include "sweep/environment.h"
 
 #include <ATen/Parallel.h>
@@ -73,7 +73,7 @@ Resources describe_resources(const HostGroup& world, int local_ranks, at::Device
   Resources resources;
   resources.local_ranks = local_ranks;
   resources.threads_per_rank = at::get_num_threads();
-  // A rank bound to some cores has those for itself; otherwise the node's cores are everybody's.
+  // If ranks are bound to cores, each has its own; otherwise they share all cores of the node.
   const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const int mine = num_cores();
   resources.num_cores = mine < online ? std::min(online, mine * local_ranks) : online;
@@ -84,7 +84,8 @@ Resources describe_resources(const HostGroup& world, int local_ranks, at::Device
     const double typical = world.rank() == 0 ? median(all) : 0;
     resources.peak_flops[precision] = world.max(typical);
     const double datasheet = datasheet_peak_flops(device_name(device), precision);
-    if (datasheet == datasheet) resources.datasheet_flops[precision] = datasheet;  // a NaN: unknown device
+    // The data sheet's peak is NaN for an unknown device.
+    if (datasheet == datasheet) resources.datasheet_flops[precision] = datasheet;
   }
   return resources;
 }

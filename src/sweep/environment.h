@@ -1,4 +1,4 @@
-// Where and with what a study is made: gathered once from all ranks.
+// Describes where and with what a study is made; gathered once from all ranks.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,11 +12,12 @@
 
 namespace shardmark {
 
-// Collective; the result is on rank 0. Command line, suite and transport are the caller's to fill in.
+// Collective; the result is on rank 0. The caller fills in the command line, the suite and the transport.
 Environment describe_environment(const HostGroup& world, at::Device device, const Resources& resources);
 
-// Cores, ranks and threads of this node, and the measured peak of one rank in these precisions (all ranks
-// measure at once, as they will compute at once; the median rank counts). Collective.
+// Returns the cores, ranks and threads of this node, and the peak FLOP/s of one rank in these precisions. All
+// ranks measure the peak at the same time, as they will compute at the same time, and the median over ranks
+// is taken. Collective.
 Resources describe_resources(const HostGroup& world, int local_ranks, at::Device device,
                              const std::vector<std::string>& precisions);
 

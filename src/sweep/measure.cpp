@@ -1,4 +1,5 @@
-// One point, from set-up to its record.
+// Measures one point, from set-up to its record. At each stage all ranks agree on one verdict, so that a
+// failure of one rank becomes the outcome of the point and leaves no rank waiting.
 #include "sweep/measure.h"
 
 #include <fmt/format.h>
@@ -19,8 +20,8 @@
 namespace shardmark {
 namespace {
 
-// Ranks make communicators together, take their memory alone, and agree that all have it before anybody waits
-// for another's call.
+// Allocates and verifies the workload. Allocation has no collective calls, so a rank may fail in it alone.
+// All ranks agree that everybody has its memory before any of them waits for another's call.
 Verdict verify(const WorkloadContext& context, Workload& workload, Check& check) {
   Verdict verdict = agreed(context.group, context.heartbeat, "set-up", [&] {
     const meter::Strict strict;
@@ -57,7 +58,8 @@ Verdict measure(const WorkloadContext& context, Workload& workload, const Column
   return {};
 }
 
-// What is thrown between the stages ends the job before the workload's communicators and memory go.
+// Makes the workload and runs `what` on it. An exception outside of an agreed stage ends the job here, before
+// the destructors of the workload's communicators could wait for other ranks.
 Verdict with_workload(const WorkloadContext& context, const std::function<Verdict(Workload&)>& what) {
   const auto place = [&] { return context.heartbeat.place(); };
   context.heartbeat.stage("making communicators");
@@ -68,8 +70,8 @@ Verdict with_workload(const WorkloadContext& context, const std::function<Verdic
   });
 }
 
-// Of a point that one device cannot hold the same layout is verified with as few layers as it can have. Where
-// that cannot be done either, the point stays unverified.
+// Verifies a point whose reference does not fit on one device: the same layout with as few layers as it can
+// have. If that is not possible either, the point stays unverified.
 Verdict verify_fewer_layers(const WorkloadContext& context, Record& record) {
   const std::optional<Point> fewer = with_fewest_layers(context.point);
   if (!fewer) return {};
@@ -112,7 +114,7 @@ Record measure_point(const WorkloadContext& context, const ColumnsSink& sink) {
   record.point = context.point;
   record.id = point_id(context.point);
   const double begin = now_s();
-  meter::take_excess();  // of what was before this point
+  meter::take_excess();  // forgets what happened before this point
   const Verdict verdict = measure(context, sink, record);
   record.outcome = verdict.outcome;
   record.reason = reason_of(verdict, context.point);

@@ -1,4 +1,4 @@
-// Progress on stderr, so that stdout stays for tables.
+// Prints progress to stderr, so that stdout has only tables.
 #include "sweep/progress.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,8 @@ namespace shardmark {
 
 std::string headline(const Record& record) {
   if (record.outcome != Outcome::ok) {
-    const std::string outcome = std::string(to_text(record.outcome)) + ": ";  // a check's text begins with it
+    // The text of a failed check already begins with its outcome.
+    const std::string outcome = std::string(to_text(record.outcome)) + ": ";
     return record.reason.starts_with(outcome) ? record.reason : outcome + record.reason;
   }
   const auto& m = record.measures;
@@ -62,8 +63,8 @@ Progress::~Progress() {
   line_.clear();
 }
 
-// A point may take hours, in which only this thread tells of the time. It sleeps but for a moment each second
-// (half minute), far below what interrupts a computing thread anyway.
+// A point may take hours, and then only this thread reports the time. It wakes up once per second (every half
+// minute in a log), which is far less than what interrupts a computing thread anyway.
 void Progress::watch(const std::stop_token& stop) {
   const auto pause = std::chrono::seconds(where_ == ProgressOn::log ? 30 : 1);
   std::unique_lock lock(writing_);

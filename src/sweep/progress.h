@@ -1,5 +1,5 @@
-// What a user sees while a study runs: on a terminal one line that is rewritten, elsewhere one line per
-// finished point and, every half minute, how far the sweep is.
+// What a user sees while a study runs. On a terminal it is one line that is rewritten. Elsewhere it is one
+// line for each finished point and, every half minute, how far the sweep is.
 #pragma once
 
 #include <condition_variable>
@@ -17,17 +17,19 @@ namespace shardmark {
 
 enum class ProgressOn {
   nothing,   // quiet, or not rank 0
-  log,       // a file or a pipe
-  terminal,  // our stderr
-  launch,    // its stderr is a terminal: it takes lines that begin with '\r' for the one that is rewritten
+  log,       // stderr is a file or a pipe
+  terminal,  // stderr is a terminal
+  // The stderr of `launch` is a terminal. It rewrites its status line with lines that begin with '\r'.
+  launch,
 };
 
 class Progress {
  public:
-  // to_do: points of the plan that are not finished yet; num_before: those that an earlier run has finished.
+  // to_do: points of the plan that are not finished yet. num_before: points that an earlier run has finished.
   Progress(const std::vector<Point>& to_do, int64_t num_before, ProgressOn where);
   ~Progress();
-  void begin(const Point& planned, const Point& point);  // the search for the largest batch has many points
+  // `planned` is the point of the plan, `point` the one that runs: a search for the largest batch runs many.
+  void begin(const Point& planned, const Point& point);
   void end(const Record& record);
   void count();  // a point of the plan is over
 
@@ -41,14 +43,14 @@ class Progress {
   ProgressOn where_;
   double begin_s_;
   TimeLeft time_left_;
-  std::string current_;  // the point that runs
+  std::string current_;  // the point that is running
   StatusLine line_;
   std::mutex writing_;
   std::condition_variable_any waiting_;
-  std::jthread watcher_;  // last: it uses all of the above
+  std::jthread watcher_;  // last, because it uses all members above
 };
 
-// "39,987 tokens/s, 12.8 ms a step" or "4.61 GB/s, 216 us"; the reason where the outcome is not ok.
+// "39,987 tokens/s, 12.8 ms a step" or "4.61 GB/s busbw, 216 us a step"; the reason if the outcome is not ok.
 std::string headline(const Record& record);
 
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// Chooses how often each of two sides is repeated, so that both take about equally long.
+// Chooses the numbers of repetitions of a load and a collective so that both take about equally long.
 #include "sweep/round_counts.h"
 
 #include <algorithm>
@@ -7,9 +7,11 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kUnits = 16;              // of a load whose units are short
-constexpr double kWantedS = 0.1;            // a side, where kLeastUnits of them are not longer
-constexpr int64_t kMostOperations = 50000;  // a bound: each is an object until its round ends
+// Most units that are used to reach kWantedS.
+constexpr int64_t kUnits = 16;
+// Wanted length of each side in seconds, unless kLeastUnits units already take longer.
+constexpr double kWantedS = 0.1;
+constexpr int64_t kMostOperations = 50000;  // a bound: each holds memory until its round ends
 constexpr double kLeastS = 1e-9;
 
 }  // namespace
@@ -18,8 +20,8 @@ bool are_equally_long(double load_s, double collective_s) {
   return std::abs(load_s - collective_s) < kEqualSides * std::max(load_s, collective_s);
 }
 
-// Tries all numbers of units from the least to twice that, and takes the one that comes closest to the length
-// of a whole number of operations.
+// Tries all numbers of units from the least to twice that, and takes the one whose time is closest to that of
+// a whole number of operations.
 RoundCounts round_counts(double unit_s, double operation_s) {
   unit_s = std::max(unit_s, kLeastS);
   operation_s = std::max(operation_s, kLeastS);

@@ -1,4 +1,6 @@
-// See sampler.h; the rules are in stopping.h.
+// Runs windows of steps and keeps their times. Rank 0 decides between windows with the rules in stopping.h,
+// from the time of each step on its slowest rank, and broadcasts the number of steps of the next window; 0
+// ends the loop.
 #include "sweep/sampler.h"
 
 #include <cmath>
@@ -34,7 +36,7 @@ Verdict Sampler::sample(Record& record) {
   StoppingRule stopping(sampling_);
   phases_.resize(workload_.phases().size());
   Verdict verdict;
-  // Without a warm-up the first step tells how long one takes.
+  // Without a warm-up, a window of one step measures how long a step takes.
   int64_t steps = typical_step_s_ > 0 ? stopping.next_window(typical_step_s_) : 1;
   while ((steps = group_.broadcast(steps, 0)) > 0) {
     verdict = run_window(steps);
@@ -64,7 +66,7 @@ void Sampler::keep() {
   unaccounted_ |= !is_accounted(std::accumulate(steps.begin(), steps.end(), 0.0), own_.wall_s);
 }
 
-// One series after the other, so that rank 0 holds no value twice.
+// Gathers one series after the other, so that rank 0 never holds two copies of all values.
 void Sampler::gather(Record& record) const {
   record.measures.unaccounted = group_.max(static_cast<int64_t>(unaccounted_)) != 0;
   if (wall_s_.empty()) return;

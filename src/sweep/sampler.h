@@ -1,4 +1,4 @@
-// Steps until a point is warm, then until it has been measured enough.
+// Runs steps until a point has warmed up, then until it has been measured enough.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ class Sampler {
         sink_(sink),
         timer_(context, workload) {}
 
-  // Fills the record's series on rank 0. Collective, the verdict too.
+  // Fills the record's series on rank 0. Collective; all ranks return the same verdict.
   Verdict run(Record& record);
 
  private:
@@ -32,10 +32,10 @@ class Sampler {
   Workload& workload_;
   const ColumnsSink& sink_;
   WindowTimer timer_;
-  Window own_;                 // the last window, of this rank
-  std::vector<double> worst_;  // its steps, each of the rank that was slowest
-  double typical_step_s_ = 0;  // on rank 0; 0: not known yet
-  // This rank's values of all windows that were timed. Other ranks see them once, at the end.
+  Window own_;                 // the last window on this rank
+  std::vector<double> worst_;  // its steps, each on its slowest rank
+  double typical_step_s_ = 0;  // on rank 0; 0: not yet known
+  // This rank's values of all timed windows. Rank 0 gathers them once, at the end.
   std::vector<std::vector<double>> phases_;              // [phase][step]
   std::vector<double> energy_j_, wall_s_, preemptions_;  // [window]
   bool unaccounted_ = false;

@@ -1,4 +1,4 @@
-// Doubling and bisection.
+// Doubling until a batch fails, then bisection between the largest that fits and the smallest that does not.
 #include "sweep/search.h"
 
 #include <algorithm>

@@ -1,5 +1,7 @@
-// The largest batch that fits into memory, by doubling and then bisection. Pure: it takes the outcome of a
-// batch and gives the one to try next, so that an interrupted run goes on from the stored outcomes.
+// Finds the largest batch that fits into memory, by doubling and then bisection. Memory grows with the batch,
+// so all batches up to some size fit and no larger one does. The search is pure: it takes the outcomes of
+// batches and returns the next one to try. An interrupted run therefore continues from the outcomes in the
+// study.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +10,12 @@ namespace shardmark {
 
 class LargestBatch {
  public:
-  // The next batch to try; 0 when the answer is known: exactly up to 32, to 3 % above.
+  // The next batch to try; 0 when the answer is known. It is exact up to 32, and within 3 % above.
   int64_t next() const;
   void report(int64_t batch, bool fits);
 
-  int64_t fits() const { return fits_; }    // the largest known to fit; 0: none
-  int64_t fails() const { return fails_; }  // the smallest known not to; 0: none
+  int64_t fits() const { return fits_; }    // largest batch known to fit; 0: none
+  int64_t fails() const { return fails_; }  // smallest batch known not to fit; 0: none
 
  private:
   static constexpr int64_t kResolution = 32;

@@ -1,4 +1,4 @@
-// Warm-up and stopping rule.
+// Implements the rules for warm-up, sampling and the intervals of a sustained run.
 #include "sweep/stopping.h"
 
 #include <algorithm>
@@ -36,6 +36,8 @@ bool StoppingRule::done() const {
   return (interval.high - interval.low) / 2 <= sampling_.precision * median(steps_s_);
 }
 
+// As many steps as fit into kWindowS and the time that is left, at least kMinWindow, and not more than
+// max_steps allows.
 int64_t StoppingRule::next_window(double typical_step_s) const {
   const int64_t left = sampling_.max_steps - static_cast<int64_t>(steps_s_.size());
   const double in_time =
@@ -52,7 +54,7 @@ Intervals::Intervals(double duration_s)
 
 void Intervals::begin_next(double elapsed_s) {
   end_s_ = (std::floor(elapsed_s / length_s_) + 1) * length_s_;
-  if (end_s_ > duration_s_ - length_s_ / 2) end_s_ = duration_s_;  // the last one, whatever was rounded
+  if (end_s_ > duration_s_ - length_s_ / 2) end_s_ = duration_s_;  // the last interval, despite rounding
 }
 
 int64_t Intervals::next_window(double elapsed_s, double typical_step_s) const {

@@ -1,4 +1,3 @@
-// See study_writer.h.
 #include "sweep/study_writer.h"
 
 #include <chrono>
@@ -26,7 +25,7 @@ bool StudyWriter::extend(const std::vector<Series>& columns, bool durable) {
     study_->extend(under_way_->id, columns, durable);
     has_warned_ = false;
     return true;
-  } catch (const std::exception& error) {  // the whole record may still find room
+  } catch (const std::exception& error) {  // the complete record may still fit on the disk
     if (!std::exchange(has_warned_, true))
       log_warning(std::string("samples could not be written; the study lacks them until the point ends: ") +
                   error.what());

@@ -1,4 +1,5 @@
-// The study as a sweep writes it: points that begin and end, and from the watchdog's thread one that hangs.
+// Writes the study of a sweep: points that begin and end, and, from the watchdog's thread, a point that
+// hangs.
 #pragma once
 
 #include <mutex>
@@ -12,16 +13,17 @@ namespace shardmark {
 class StudyWriter {
  public:
   explicit StudyWriter(Study* study)
-      : study_(study) {}  // nullptr on ranks that write none: then nothing is called
+      // `study` is nullptr on ranks other than 0, which call nothing else.
+      : study_(study) {}
 
-  Known before(const std::string& id) const;  // what is known of a point; attempts 0: nothing
+  Known before(const std::string& id) const;  // what is known about a point; attempts 0: nothing
   void begin(const Record& record);
-  // Columns that the series of the point under way have gained: they stay where its ranks die or hang. False,
-  // with a warning the first time, where they could not be written.
+  // Appends columns to the series of the current point, so that they are kept if its ranks die or hang.
+  // Returns false if they could not be written; the first failure is logged as a warning.
   bool extend(const std::vector<Series>& columns, bool durable = false);
   void end(const Record& record);
-  // The point that is under way gets outcome timed_out and ends the job. Any thread may call it; nothing
-  // happens where the study is being written and does not come free within a second.
+  // Gives the current point the outcome timed_out and marks that it ended the job. Any thread may call this.
+  // If another thread is writing the study and does not finish within a second, nothing is written.
   void time_out(const std::string& reason);
 
  private:

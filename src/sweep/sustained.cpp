@@ -1,4 +1,6 @@
-// Each rank sums up its intervals by itself; ranks exchange them once, at an interval's end.
+// Runs a point for hours in bounded memory. Each rank keeps a random sample (a reservoir) of the steps of the
+// current interval, and its sums. When the interval ends, ranks exchange their summaries once, and rank 0
+// appends them to the record as new columns.
 #include "sweep/sustained.h"
 
 #include <algorithm>
@@ -15,7 +17,8 @@ namespace shardmark {
 namespace {
 
 constexpr auto kNone = Measures::kNone;
-// NVML's reasons that hold a clock below what it would be; the others are an idle device and settings.
+// Bits of NVML's throttle reasons that hold a clock below its normal value: the power cap, and faults
+// (hardware slow-down, heat, power brake). All other bits mean an idle device or a setting.
 constexpr uint64_t kPowerCap = 0x4, kFaults = 0x8 | 0x20 | 0x40 | 0x80;
 
 class Mean {
@@ -37,7 +40,7 @@ struct NamedValue {
   double value;
 };
 
-// One interval of one rank. The phases of a step are one item of the reservoir: [phase].
+// One interval on one rank. An item of the reservoir holds all phases of one step: [phase].
 class RankInterval {
  public:
   RankInterval(uint64_t seed, const std::vector<std::string>& phases)
@@ -92,7 +95,7 @@ class RankInterval {
     faulty_.add((slowed & kFaults) != 0 ? 1 : 0);
   }
 
-  // Of the sum of these phases; NaN where the workload lacks one.
+  // Median over steps of the sum of these phases; NaN if the workload does not have one of them.
   double median_of(const std::vector<std::string>& names) const {
     std::vector<size_t> rows;
     for (const auto& name : names) {
@@ -117,7 +120,7 @@ class RankInterval {
   double temperature_c_ = kNone, throttle_ = kNone;
 };
 
-// They become further columns of the record's series.
+// Appends the columns to the record's series.
 void grow(Record& record, const std::vector<Series>& columns) {
   for (const Series& added : columns) {
     const auto found = std::find_if(record.samples.begin(), record.samples.end(),
@@ -140,7 +143,7 @@ void grow(Record& record, const std::vector<Series>& columns) {
   }
 }
 
-// The interval of all ranks becomes columns of the record's series. Collective.
+// Gathers an interval from all ranks and appends it to the record's series. Collective.
 void store(const HostGroup& group, const RankInterval& interval, const std::vector<std::string>& phases,
            int64_t most_kept, double end_s, const ColumnsSink& sink, Record& record) {
   const auto kept = interval.kept(most_kept);
@@ -148,7 +151,7 @@ void store(const HostGroup& group, const RankInterval& interval, const std::vect
   std::vector<Series> columns;
   const auto add = [&](const std::string& name, const std::vector<double>& own) {
     std::vector<double> all = group.gather(own);
-    // What no rank tells of the first interval is no series.
+    // A value that no rank can measure in the first interval gets no series.
     const auto is_told = [](double value) { return !std::isnan(value); };
     if (is_first ? std::any_of(all.begin(), all.end(), is_told) : record.series(name) != nullptr)
       columns.push_back({name, group.size(), std::ssize(own), std::move(all)});
@@ -174,12 +177,14 @@ Verdict sustain(const HostGroup& group, const Workload& workload, WindowTimer& t
   const auto phases = workload.phases();
   Intervals intervals(record.point.sampling.duration_s);
   const int64_t most_kept = std::max<int64_t>(kKeptSteps / intervals.count(), 1);
-  auto seed = static_cast<uint64_t>(record.point.seed);  // the same on all ranks: they keep the same steps
+  // The seed is the same on all ranks, so that they keep the same steps.
+  auto seed = static_cast<uint64_t>(record.point.seed);
   std::optional<RankInterval> interval(std::in_place, seed, phases);
   Window window;
   const double begin = now_s();
-  // Rank 0's clock decides for all. The first window is short: ranks that lose their cores now take many
-  // times as long as a step of the warm-up, and each later window is as long as the one before it says.
+  // Rank 0's clock decides for all ranks. The first window is short, in case steps are now much slower than
+  // in the warm-up, as when ranks lose their cores. The length of each later window follows from the one
+  // before.
   constexpr double kSlower = 8;
   int64_t steps = typical_step_s > 0 ? intervals.next_window(0, kSlower * typical_step_s) : 1;
   while ((steps = group.broadcast(steps, 0)) > 0) {

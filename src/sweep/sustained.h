@@ -1,5 +1,5 @@
-// A sustained run: one point's steps go on for hours, and what is kept of them does not grow with their
-// number.
+// A sustained run: the steps of one point go on for hours, and the memory for its results does not grow with
+// the number of steps.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,16 @@
 
 namespace shardmark {
 
-// Steps kept of the whole run, as evenly over its intervals as can be; each interval's quantiles are those of
-// at most kIntervalSteps of its steps, chosen at random.
+// Number of steps whose times are kept from the whole run, spread evenly over its intervals; and the number
+// of steps of an interval, chosen at random, from which its quantiles are computed.
 inline constexpr int64_t kKeptSteps = 500, kIntervalSteps = 1000;
 
-// Where the columns of a long run also go as they come, on rank 0.
+// Receives new columns of a sustained run on rank 0 as they are measured.
 using ColumnsSink = std::function<void(const std::vector<Series>& columns)>;
 
-// After the warm-up. typical_step_s: on rank 0; 0: not known. Fills the series of steps and intervals on
-// rank 0; each interval goes to `sink` when it is over. Collective, the verdict too.
+// To be called after the warm-up. typical_step_s counts on rank 0; 0 means unknown. Fills the series of steps
+// and intervals on rank 0, and passes each interval to `sink` when it is over. Collective; all ranks return
+// the same verdict.
 Verdict sustain(const HostGroup& group, const Workload& workload, WindowTimer& timer, double typical_step_s,
                 const ColumnsSink& sink, Record& record);
 

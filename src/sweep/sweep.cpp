@@ -1,4 +1,6 @@
-// The loop over the points.
+// Runs the points of a plan one after the other. Rank 0 alone knows the study. It tells the others which
+// points are finished already, writes every record as soon as its point is over, and broadcasts the outcome,
+// so that all ranks take the same path.
 #include "sweep/sweep.h"
 
 #include <fmt/format.h>
@@ -30,6 +32,7 @@ Record skipped(const Point& point) {
   return record;
 }
 
+// Carries the state of a sweep from point to point.
 class Walk {
  public:
   Walk(const HostGroup& world, Study* study, const Resources& resources, const RunOptions& options,
@@ -50,8 +53,8 @@ class Walk {
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
-  // Measures and stores a point unless the study holds it already; its outcome, on every rank.
-  // Collective over the world.
+  // Measures and stores a point unless the study already has it. Returns its outcome, which is the same on
+  // every rank. Collective over the world.
   Outcome visit(const Point& point) {
     const auto [is_finished, before] = finished(point);
     if (is_finished) {
@@ -75,7 +78,8 @@ class Walk {
     return outcome_of_rank_0(record);
   }
 
-  // The batches that a search tries, each a point of its own. What is neither ok nor out of memory ends it.
+  // Searches for the largest batch that fits. Each batch tried is a point of its own. An outcome other than
+  // ok or out_of_memory ends the search.
   void search(const Point& point) {
     searched_ = &point;
     LargestBatch largest;
@@ -92,12 +96,13 @@ class Walk {
 
   RunSummary summary() const {
     RunSummary of_rank_0 = summary_;
-    of_rank_0.num_bad = world_.broadcast(summary_.num_bad, 0);  // each rank has its own outcomes
+    of_rank_0.num_bad = world_.broadcast(summary_.num_bad, 0);  // outcomes of points differ between ranks
     return of_rank_0;
   }
 
  private:
-  // Of the study, which rank 0 alone knows.
+  // Whether the study has a final record of the point, and its outcome. Rank 0 alone knows the study and
+  // broadcasts it.
   std::pair<bool, Outcome> finished(const Point& point) const {
     constexpr int64_t kNot = -1;
     int64_t outcome = kNot;
@@ -124,8 +129,8 @@ class Walk {
                                  to_text(first.outcome), first.reason);
   }
 
-  // The counts of the first repetition of a collective beside a load that the study holds: all repetitions
-  // measure the same round. Zeros where there is none.
+  // For a collective that runs together with a load: the counts of units and operations that the study has
+  // from the first repetition, so that all repetitions measure the same round. Zeros if there are none.
   RoundCounts round_of(Point point) const {
     if (point.workload != "collective" || point.collective.beside == "alone") return {};
     RoundCounts counts;
@@ -139,7 +144,7 @@ class Walk {
     return {world_.broadcast(counts.units, 0), world_.broadcast(counts.operations, 0)};
   }
 
-  // What `auto` stands for is measured, on a communicator of its own.
+  // Resolves the strategy `auto` by probing the network, on a communicator of its own.
   Settled settle(const Point& point) {
     if (!needs_settling(point)) return {point, {}, 0};
     auto& current = communicators_.get(point.ranks, transport_of(point), /*unused=*/false);
@@ -147,7 +152,8 @@ class Walk {
                         : Settled{point, {}, 0};
   }
 
-  // Fills what only measuring tells. was_begun: by an earlier run of this study; on rank 0.
+  // Measures the point and fills its record. was_begun counts on rank 0: an earlier run of this study began
+  // the point.
   void measure(Record& record, bool was_begun) {
     const Point point = record.point;
     progress_.begin(searched_ == nullptr ? point : *searched_, point);
@@ -155,7 +161,7 @@ class Walk {
     heartbeat_.begin_point(brief_text(point));
     const std::string trace = trace_of(record, was_begun);
     const Settled settled = settle(point);
-    // Training has its memory measured, which begins with a communicator that nothing has used.
+    // Training measures memory, so it begins with a communicator that nothing has used.
     auto& current =
         communicators_.get(point.ranks, transport_of(point), /*unused=*/point.workload != "collective");
     const RoundCounts round = round_of(point);
@@ -179,12 +185,12 @@ class Walk {
         add_reason(record, "collectives were checked (--check-collectives): its times are meaningless");
     }
     heartbeat_.rest();
-    world_.sleep_barrier();  // ranks that are left out sleep here
+    world_.sleep_barrier();  // ranks that do not take part sleep here
     heartbeat_.begin_point("between points");
   }
 
-  // The same on all ranks. A trace that an earlier attempt of this study has left is replaced; any other
-  // stays, and then the point gets none.
+  // Returns the path of the point's trace; the same on all ranks. A trace that an earlier attempt of this
+  // study left is replaced. Any other existing file is kept, and then the point gets no trace.
   std::string trace_of(const Record& record, bool was_begun) const {
     if (options_.trace_directory.empty() || record.point.workload != "training") return {};
     const std::string path = trace_path(options_.trace_directory, record.point);
@@ -207,7 +213,7 @@ class Walk {
     if (world_.rank() == 0) progress_.end(record);
   }
 
-  // Rank 0 changes the study; where that fails, the run ends on all ranks.
+  // Lets rank 0 change the study. If that fails, the run ends on all ranks.
   void write(const std::function<void()>& change) {
     std::string trouble;
     if (world_.rank() == 0) {
@@ -222,7 +228,7 @@ class Walk {
   }
 
   const HostGroup& world_;
-  Study* study_;  // on rank 0 only
+  Study* study_;  // nullptr except on rank 0
   StudyWriter writer_;
   Watchdog& watchdog_;
   const Resources& resources_;
@@ -233,7 +239,7 @@ class Walk {
   ProbeCache probes_;
   Progress progress_;
   RunSummary summary_;
-  const Point* searched_ = nullptr;  // of the plan: whose largest batch is searched
+  const Point* searched_ = nullptr;  // the planned point whose search is running
 };
 
 std::vector<Point> unfinished(const std::vector<Point>& points, const Study* study) {

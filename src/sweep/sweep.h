@@ -1,4 +1,5 @@
-// Runs the points of a plan one after the other: takes their ranks out of the world, measures, stores.
+// Runs the points of a plan one after the other: makes a group of the ranks that take part, measures, and
+// stores the record.
 #pragma once
 
 #include <functional>
@@ -16,34 +17,33 @@
 namespace shardmark {
 
 struct RunOptions {
-  std::string transport;  // for points that name none
+  std::string transport;  // for points that do not name one
   at::Device device{at::kCPU};
-  ProgressOn progress = ProgressOn::nothing;  // of rank 0
-  bool check_collectives = false;             // comm/wrappers/checked.h; every record says so
-  std::string trace_directory = {};           // of a trace of each training point; empty: none
+  ProgressOn progress = ProgressOn::nothing;  // on rank 0
+  bool check_collectives = false;             // comm/wrappers/checked.h; noted in every record
+  std::string trace_directory = {};           // gets a trace of each training point; empty: none
   bool overwrites_traces = false;
-  // Called on rank 0 just before a point is set up, while the others may wait for it.
+  // Called on rank 0 just before a point is set up. Other ranks may wait for rank 0 meanwhile.
   std::function<void(const Point& point)> on_begin = {};
 };
 
-// The file of a planned point's trace. Its name holds the whole id of the point as it was planned: `auto` and
-// the strategy that it stands for are two points.
+// The file of a planned point's trace. Its name contains the id of the point as it was planned: a point with
+// `auto` and a point with the strategy that `auto` chooses are two points.
 std::string trace_path(const std::string& directory, const Point& planned);
 
 struct RunSummary {
-  int64_t num_measured = 0, num_skipped = 0;  // points of this run
-  int64_t num_before = 0;                     // finished by an earlier one
-  int64_t num_bad = 0;  // wrong, failed or timed out: of the plan, also those measured before
+  int64_t num_measured = 0, num_skipped = 0;  // points measured or skipped by this run
+  int64_t num_before = 0;                     // points finished by an earlier run
+  int64_t num_bad = 0;                        // wrong, failed or timed out, in this run or before
 };
 
-// The study cannot be written any more, which is for the user to fix: thrown on all ranks, with the same
-// words.
+// The study cannot be written any more, which the user has to fix. Thrown on all ranks with the same message.
 struct StudyLost : RefusedByAllRanks {
   using RefusedByAllRanks::RefusedByAllRanks;
 };
 
-// Collective over the world. study: on rank 0 only. Points whose id the study holds already are passed over.
-// A point of batch size kLargest becomes the batches that a search tries. StudyLost.
+// Collective over the world. `study` is set on rank 0 only. Points that the study already has are skipped. A
+// point with batch size kLargest becomes the batches that the search tries. Throws StudyLost.
 RunSummary run_points(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
                       const Resources& resources, const RunOptions& options, Watchdog& watchdog);
 

@@ -1,4 +1,4 @@
-// From exceptions to verdicts, from verdicts to one decision.
+// Turns exceptions into verdicts, and the verdicts of all ranks into one decision.
 #include "sweep/verdict.h"
 
 #include <c10/util/Exception.h>
@@ -13,8 +13,8 @@
 namespace shardmark {
 namespace {
 
-// What CUDA, cuBLAS and cuDNN say where they allocate beside torch's allocator: modules that are loaded when
-// first called, workspaces.
+// Messages of CUDA, cuBLAS and cuDNN about allocations outside LibTorch's allocator, such as workspaces and
+// modules that are loaded at their first call.
 bool is_out_of_memory(const std::string& text) {
   for (const char* said :
        {"CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
@@ -54,7 +54,7 @@ Verdict attempt(const std::function<void()>& body) {
 
 Verdict agree(const HostGroup& group, const Verdict& mine) {
   const int64_t size = group.size();
-  // Severity first, then the lowest rank: one maximum tells both.
+  // The number orders verdicts by severity, then by the lowest rank, so one maximum finds both.
   const int64_t worst = group.max(static_cast<int64_t>(mine.outcome) * size + (size - 1 - group.rank()));
   const auto outcome = static_cast<Outcome>(worst / size);
   if (outcome == Outcome::ok) return {};

@@ -16,11 +16,11 @@ struct Window {
   double energy_j = 0;
   double preemptions = 0;  // per computing thread
   double wall_s = 0;
-  Reading reading;  // of a device at work, where that was asked for
+  Reading reading;  // of a busy device, if it was asked for
 };
 
-// Whether steps add up to the wall time of their window: within 1 %, and what a clock and a barrier's exit
-// may add to a very short one.
+// Whether the steps add up to the wall time of their window: within 1 %, plus 0.2 ms for what the clock and
+// the exit of the barrier may add to a very short window.
 bool is_accounted(double timed_s, double wall_s);
 
 class WindowTimer {
@@ -32,7 +32,8 @@ class WindowTimer {
         device_(context.comm.device()),
         gauges_(device_) {}
 
-  // Collective, and so is the verdict. A window that is not ok is left as it is.
+  // Runs and times a window. Collective; all ranks return the same verdict. If it is not ok, `window` is
+  // unchanged.
   Verdict run(int64_t steps, Window& window, bool reads_gauges = false);
 
  private:

@@ -1,5 +1,5 @@
-// shardmark collective: one collective over a range of sizes, with nccl-tests' flags and columns, on any
-// transport.
+// shardmark collective: measures one collective over a range of sizes on any transport, with the flags and
+// columns of nccl-tests.
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
@@ -47,12 +47,12 @@ struct CollectiveFlags {
   WorldFlags world;
 };
 
-// nccl-tests' words beside our own.
+// The names that nccl-tests uses, and ours.
 using Synonyms = std::map<std::string, std::string>;
 const Synonyms kDtypes = {{"float", "float32"}, {"half", "float16"}, {"double", "float64"}, {"int", "int32"}};
 const Synonyms kReductions = {{"avg", "average"}};
 
-// As nccl-tests prints it: of int and int32 the longer word.
+// The name as nccl-tests prints it; for int32, "int32" and not "int".
 std::string printed_name(const std::string& own, const Synonyms& synonyms) {
   for (const auto& [word, name] : synonyms)
     if (name == own && word != "int") return word;
@@ -83,13 +83,13 @@ std::vector<int64_t> sizes_of(const CollectiveFlags& flags) {
   std::vector<int64_t> sizes;
   for (int64_t size = flags.least; size <= flags.most;) {
     sizes.push_back(size);
-    if (grows_by_factor && size > flags.most / flags.factor) break;  // the next may be too large for 64 bits
+    if (grows_by_factor && size > flags.most / flags.factor) break;  // the next size might overflow 64 bits
     size = grows_by_factor ? size * flags.factor : size + flags.increment;
   }
   return sizes;
 }
 
-// What the flags ask for, separate from how it is run.
+// What the flags ask for, independent of how it is run.
 struct SizeSweep {
   specs::CollectiveRow operation;
   std::vector<int64_t> sizes;
@@ -111,12 +111,12 @@ SizeSweep read_sweep(const CollectiveFlags& flags, int num_ranks) {
     throw UsageError(
         fmt::format("--parts {}: the parts of {} are equal; use all_to_all_v", flags.parts, flags.operation));
   const Choice parts = choice_from_flag(flags.parts, "--parts", parts_kind());
-  specs::share_out(parts, num_ranks, /*elements=*/0);  // reads a file of counts
+  specs::share_out(parts, num_ranks, /*elements=*/0);  // reads and checks a file of counts
   sweep.parts = to_text(parts);
   return sweep;
 }
 
-// Measures points of one world, on all ranks; rank 0 holds what comes out.
+// Measures points on all ranks of the world; rank 0 holds the results.
 class Bench {
  public:
   Bench(const CollectiveFlags& flags, const HostGroup& world, Communicator& comm, Heartbeat& heartbeat)
@@ -124,7 +124,8 @@ class Bench {
 
   Measures measure(const Point& point) {
     heartbeat_.begin_point(brief_text(point));
-    std::unique_ptr<Workload> workload;  // too large for one rank is too large for all
+    // A point that is too large for one rank is too large for all: together() ends the command.
+    std::unique_ptr<Workload> workload;
     workload = make_collective({point, world_, comm_, resources_, references_, heartbeat_});
     together(world_, [&] {
       const meter::Strict strict;
@@ -186,7 +187,7 @@ void print_head(const Communicator& comm, const CollectiveFlags& flags, const st
                   "(GB/s)", ""));
 }
 
-// Over all lines: what the footer says.
+// Totals over all lines, for the footer.
 struct Totals {
   double busbw_gb_s = 0;
   int64_t num_values = 0;
@@ -231,12 +232,13 @@ void print_foot(const CollectiveFlags& flags, const Totals& totals) {
 int run(const CollectiveFlags& flags) {
   const Ranks ranks(flags.world);
   const HostGroup& world = *ranks.world;
+  // Read and check the flags on all ranks, then make the communicator.
   SizeSweep sweep;
   together(world, [&] { sweep = read_sweep(flags, world.size()); });
   const Preflight checked = preflight(flags.world, ranks, "");
   const at::Device device = checked.device;
   if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / ranks.session->local_size());
-  std::unique_ptr<Communicator> comm;  // what cannot be is refused on all ranks alike
+  std::unique_ptr<Communicator> comm;  // errors are the same on all ranks
   const Resources resources = describe_resources(world, ranks.session->local_size(), device, {});
   together(world, [&] {
     comm = make_communicator(transport_for(flags.world, device), world, device, resources.communication());
@@ -251,6 +253,7 @@ int run(const CollectiveFlags& flags) {
                     "collective {} (-n here is the number of operations)",
                     flags.operation));
   if (prints) print_head(*comm, flags, doctor::placement_line(checked.ranks));
+  // Measure every size with every element type and reduction.
   Totals totals;
   comm->set_heartbeat(&ranks.heartbeat());
   Bench bench(flags, world, *comm, ranks.heartbeat());

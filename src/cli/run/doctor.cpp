@@ -1,4 +1,5 @@
-// shardmark doctor: what this machine has, what would go wrong, and how to fix it; alone or on all ranks.
+// shardmark doctor: reports what this machine has, what would go wrong, and how to fix it; on one process or
+// on all ranks of a job.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace shardmark {
 namespace {
 
 struct DoctorFlags {
-  std::string output;  // empty: results/, or here where there is none
+  std::string output;  // empty: results/ if it exists, else here
   bool json = false;
   bool strict = false;
   bool pairs = false;
@@ -50,14 +51,14 @@ bool needs_fixing(const std::vector<doctor::Finding>& findings) {
 }
 
 constexpr const char* kNameAPage = "name a writable file: --html FILE";
-// A link that is down must not hold the job for the time that a training step may take; unless --timeout says
-// so.
+// The timeout in seconds unless --timeout is given. A link that is down must not hold the job for as long as
+// a training step may take.
 constexpr double kPatienceOfPairsS = 60;
 
-// Where studies go: a folder, or a study's name.
+// Where studies will be written: a folder, or the path of a study.
 std::string place_of(const std::string& output) {
   const auto is_folder = [](const std::filesystem::path& path) {
-    std::error_code ignored;  // a loop of links is none
+    std::error_code ignored;  // a loop of links is not a folder
     return std::filesystem::is_directory(path, ignored);
   };
   if (output.empty()) return is_folder("results") ? "results/x.h5" : "x.h5";
@@ -69,7 +70,7 @@ std::string place_of(const std::string& output) {
   return output;
 }
 
-// A file that cannot be read or written is reported before half a minute is spent.
+// Reports a file that cannot be read or written now, and not after half a minute of measuring.
 void check(DoctorFlags& flags, const HostGroup& world) {
   if (flags.pairs && world.size() < 2)
     throw UsageError("doctor --pairs needs two ranks or more: mpirun -n 8 shardmark doctor --pairs");
@@ -122,7 +123,8 @@ int run_doctor(DoctorFlags flags, bool has_timeout) {
                   [&](std::ostream& out) { out << to_html(links.value_or(LinkReport())); });
   });
   const bool is_slow = links && links->num_slow() > 0;
-  // What it finds is its answer: with another status than 0 mpirun would add that the job has failed.
+  // Findings are the result of the command, so the status is 0: mpirun would report any other status as a
+  // failed job.
   const int64_t status = flags.strict && (needs_fixing(found.findings) || is_slow) ? kWrong : kDone;
   return static_cast<int>(world.broadcast(status, 0));
 }

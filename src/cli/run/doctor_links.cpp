@@ -1,4 +1,4 @@
-// The tests of links: run on all ranks, and shown as text, JSON or a page.
+// Runs the tests of links on all ranks, and shows their results as text, JSON or HTML.
 #include "cli/run/doctor_links.h"
 
 #include <fmt/format.h>
@@ -17,12 +17,12 @@
 namespace shardmark {
 namespace {
 
-// More ranks than cores on a machine, whatever nodes or containers it stands for: each of those may have
-// cores of its own.
+// Whether a physical machine has more ranks than cores. It may hold several containers that look like nodes,
+// each with cores of its own.
 bool is_crowded(const std::vector<doctor::RankFacts>& ranks) {
   struct Machine {
     int64_t ranks = 0, cores = 0;
-    std::set<std::string> seen;  // sets of processors
+    std::set<std::string> seen;  // sets of processors already counted
   };
   std::map<std::string, Machine> machines;
   for (const doctor::RankFacts& rank : ranks) {
@@ -34,7 +34,7 @@ bool is_crowded(const std::vector<doctor::RankFacts>& ranks) {
                      [](const auto& entry) { return entry.second.ranks > entry.second.cores; });
 }
 
-// Nodes, or the ranks of the one node that there is.
+// The members that are compared: nodes, or the ranks if there is only one node.
 doctor::Members members_of(const std::vector<doctor::GroupSpeeds>& nodes,
                            const std::vector<doctor::RankFacts>& ranks) {
   doctor::Members members;
@@ -46,7 +46,7 @@ doctor::Members members_of(const std::vector<doctor::GroupSpeeds>& nodes,
   return members;
 }
 
-// "node3 on leaf1", where the switches are known.
+// "node3 on leaf1" if the switches are known, else the host alone.
 std::string with_switch(const std::string& host, const doctor::Switches& switches) {
   return switches.empty() ? host : host + " on " + switches.leaf_of(host).name;
 }

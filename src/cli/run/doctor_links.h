@@ -1,4 +1,4 @@
-// What `shardmark doctor --pairs` measures of the links between ranks, and shows of it.
+// Measures the links between ranks for `shardmark doctor --pairs`, and shows the results.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,15 +17,15 @@ struct WorldFlags;
 
 struct LinkTests {
   bool halve = false;
-  doctor::Switches switches = {};  // on rank 0; empty: nobody said
+  doctor::Switches switches = {};  // on rank 0; empty: not given
 };
 
-// UsageError: a node of a rank that the switches lack; too few to halve.
+// Throws UsageError if the switches lack the node of a rank, or if there are too few nodes to halve.
 void check_links(const LinkTests& tests, const std::vector<doctor::RankFacts>& ranks);
 
 struct LinkReport {
   struct Test {
-    std::string key, title, name;  // of JSON; of the text; of JUnit's case
+    std::string key, title, name;  // in JSON; in text; of the JUnit case
     const doctor::Verdicts* verdicts;
   };
   doctor::PairReport pairs;
@@ -36,8 +36,8 @@ struct LinkReport {
   size_t num_slow() const;
 };
 
-// Every pair; the cuts; where it is asked for, halves down to who is slow. On rank 0; empty elsewhere.
-// Collective.
+// Measures every pair, then the cuts, and, if asked for, halves of the machine down to the slow nodes. The
+// result is on rank 0 and empty elsewhere. Collective.
 LinkReport measure_links(const WorldFlags& flags, const Ranks& ranks, const Preflight& ready,
                          const LinkTests& tests);
 

@@ -1,4 +1,4 @@
-// What `shardmark doctor` shows: the machine, where ranks sit, what is wrong.
+// The output of `shardmark doctor`: the machine, the placement of ranks, and the findings.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,16 +13,16 @@
 
 namespace shardmark {
 
-// One row per thing; where nodes differ, one per value. extra: rows that only this process knows.
+// One row per property, or one per value if nodes differ. `extra` has rows that only this process knows.
 struct Line {
   std::string what, found;
 };
 Table machine_table(const std::vector<doctor::RankFacts>& world, const std::vector<Line>& extra);
 Table placement_table(const std::vector<doctor::RankFacts>& world);
 
-// num_slow: what the tests of links found beside them.
+// num_slow is the number of slow results of the link tests, which are counted with the findings.
 std::string findings_text(const std::vector<doctor::Finding>& findings, size_t num_slow);
-// A case for each check, and one for each test of links that was made.
+// A test case for each check, and for each test of links that was made.
 JUnitSuite doctor_tests(const std::vector<doctor::RankFacts>& world,
                         const std::vector<doctor::Finding>& findings, const std::optional<LinkReport>& links);
 nlohmann::ordered_json findings_json(const std::vector<doctor::Finding>& findings);

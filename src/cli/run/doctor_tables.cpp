@@ -1,4 +1,4 @@
-// Facts as rows: equal nodes are listed once.
+// Tables of facts about the machine. Nodes with equal facts share a row.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ std::string output_text(const RankFacts& rank) {
                      bytes_text(node.disk_bytes), node.locking.empty() ? "could not be tried" : node.locking);
 }
 
-// The least over nodes: free memory differs everywhere and all the time.
+// The minimum over nodes. Free memory always differs between nodes, so a row for each value would not help.
 std::string least_free(const std::vector<RankFacts>& world, int64_t doctor::HostFacts::*free) {
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const RankFacts& rank : world) least = std::min(least, rank.node.*free);
@@ -78,7 +78,7 @@ class MachineRows {
     table_.rows.push_back(
         {{what, what}, {found, found}, {where, where.empty() ? OptionValue() : OptionValue(where)}});
   }
-  // A row for each value, with the nodes that have it.
+  // Adds a row for each distinct value, with the nodes that have it.
   void add(const std::string& what, std::string (*text)(const RankFacts&)) {
     std::vector<std::pair<std::string, std::vector<std::string>>> values;
     for (const RankFacts& rank : world_) {
@@ -98,7 +98,7 @@ class MachineRows {
   const std::vector<RankFacts>& world_;
 };
 
-// What other processes use: of the busiest node.
+// Adds the load by other processes, on the busiest node.
 void add_load(MachineRows& rows, const std::vector<RankFacts>& world) {
   const std::vector<doctor::NodeLoad> loads = doctor::node_loads(world);
   const auto busiest = std::max_element(loads.begin(), loads.end(), [](const auto& a, const auto& b) {

@@ -1,4 +1,4 @@
-// The versions of the libraries that measure.
+// Registers the versions of the libraries that measuring needs.
 #include "cli/version.h"
 #include "doctor/machine/versions.h"
 

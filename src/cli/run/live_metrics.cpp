@@ -1,4 +1,5 @@
-// The study is read anew: what its journal holds is what `report --openmetrics` would say now.
+// Writes the metrics of a running sweep. The study is read again each time, so that the file has what `report
+// --openmetrics` would write at that moment.
 #include "cli/run/live_metrics.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr const char* kNameMetrics = "name a writable file: --openmetrics FILE";
 constexpr std::string_view kFirstWords = "# TYPE shardmark_";
-constexpr double kReadingShare = 0.02;  // of the sweep's time
+constexpr double kReadingShare = 0.02;  // largest share of the sweep's time spent reading
 
 double since_1970_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -60,7 +61,7 @@ void LiveMetrics::read_points() {
   const double begin_s = since_1970_s();
   if (progress_.is_running && begin_s - read_s_ < reading_s_ / kReadingShare) return;
   const StudyData study = read_study(study_, Load::without_samples);
-  progress_.num_to_go = study.num_to_go.value_or(0);  // a published study has none
+  progress_.num_to_go = study.num_to_go.value_or(0);  // a complete published study has no value
   progress_.num_done = num_points_ - progress_.num_to_go;
   progress_.num_failed = std::count_if(study.records.begin(), study.records.end(),
                                        [](const Record& record) { return is_bad(record.outcome); });

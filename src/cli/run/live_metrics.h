@@ -1,5 +1,6 @@
-// run --openmetrics FILE: the points so far and the sweep's progress as metrics (analysis/openmetrics.h), in
-// a file that is replaced whole while the sweep runs: what a collector reads is never half a file.
+// run --openmetrics FILE: writes the points so far and the progress of the sweep as metrics
+// (analysis/openmetrics.h). The file is replaced atomically while the sweep runs, so a collector never reads
+// a partial file.
 #pragma once
 
 #include <string>
@@ -10,15 +11,15 @@ namespace shardmark {
 
 class LiveMetrics {
  public:
-  // May the file be written? UsageError: it may not, or it is there and holds something else than such
-  // metrics.
+  // Throws UsageError if the file cannot be written, or exists and holds something other than such metrics.
   static void require_place(const std::string& path);
 
-  // num_points: of the plan. Writes the file, as all of the following do; one that cannot be written costs a
-  // warning, once, and never the sweep. At most 2 % of the time goes into reading the study: where thousands
-  // of points take a moment each, the latest ones come some seconds later into the file.
+  // Writes the file, as begin() and the destructor do. If it cannot be written, there is one warning and the
+  // sweep goes on. num_points is the number of points of the plan. At most 2 % of the time is spent reading
+  // the study: if thousands of points take a moment each, the latest ones appear in the file some seconds
+  // later.
   LiveMetrics(std::string path, std::string study, int64_t num_points);
-  ~LiveMetrics();  // the sweep has ended, well or not
+  ~LiveMetrics();  // marks that the sweep has ended
   LiveMetrics(const LiveMetrics&) = delete;
   LiveMetrics& operator=(const LiveMetrics&) = delete;
   void begin(const Point& point);
@@ -29,8 +30,8 @@ class LiveMetrics {
   std::string path_, study_;
   SweepProgress progress_;
   int64_t num_points_;
-  std::string points_;                 // as metrics, by the latest reading of the study
-  double read_s_ = 0, reading_s_ = 0;  // when that was, and how long it took
+  std::string points_;                 // as metrics, from the last reading of the study
+  double read_s_ = 0, reading_s_ = 0;  // time and length of that reading
   bool has_warned_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The facts of all ranks, gathered once and examined on rank 0.
+// Gathers the facts of all ranks once, and examines them on rank 0.
 #include "cli/run/preflight.h"
 
 #include <ATen/Parallel.h>
@@ -28,7 +28,8 @@ std::map<std::string, std::string> variables() {
   return found;
 }
 
-// Threads that OpenMP pins itself follow the processors that it saw at the start.
+// Whether OpenMP pins threads itself. It uses the processors that it saw when it started, so ranks must not
+// be bound afterwards.
 bool threads_are_pinned() {
   const char* pins = std::getenv("OMP_PROC_BIND");
   if (pins != nullptr) return std::string(pins) != "false" && std::string(pins) != "FALSE";

@@ -1,4 +1,5 @@
-// Before anything is measured: device, binding and threads of each rank, and what the facts of all ranks say.
+// The preflight, before anything is measured: chooses the device, binding and threads of each rank, and
+// checks the facts of all ranks for problems.
 #pragma once
 
 #include <string>
@@ -16,16 +17,17 @@ struct Preflight {
   std::vector<doctor::RankFacts> ranks;   // on rank 0
   std::vector<doctor::Finding> findings;  // on rank 0
 
-  // What is wrong with the layouts of what is to be measured on these ranks becomes a finding; on rank 0.
+  // Adds findings about the parallel layouts of these points on these ranks; on rank 0.
   void look_at_layouts(const std::vector<Point>& points);
-  void print_warnings(bool quiet) const;         // warnings and where the ranks sit, a line each; on rank 0
+  // Prints warnings and the placement of ranks, one line each; on rank 0.
+  void print_warnings(bool quiet) const;
   void keep_in(Environment& environment) const;  // on rank 0
 };
 
-// output: the study that is to be written; empty for none. Collective; two small gathers, and half a second
-// in which all ranks sleep, so that what other processes use can be told.
+// `output` is the study to be written; empty if there is none. Collective: two small gathers, and half a
+// second in which all ranks sleep, so that the load by other processes can be measured.
 Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::string& output);
-// The same; what stops a run ends it here with one line.
+// The same; a finding that would stop a run ends it here with one line.
 Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::string& output);
 
 }  // namespace shardmark

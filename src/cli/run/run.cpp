@@ -1,4 +1,4 @@
-// shardmark run: the sweep. Started on every rank by mpirun or srun.
+// shardmark run: measures a suite. Started on every rank by mpirun or srun.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,11 +34,11 @@ struct Flags {
   std::string suite;
   std::string output;
   bool resume = false, rerun_failed = false;
-  int64_t repetition = 0;  // from 1; 0: all
+  int64_t repetition = 0;  // from 1; 0: all repetitions
   RunFlags run;
 };
 
-// What the plan has joined is one more warning of the suite.
+// Makes the plan and puts it into running order. The notes of the plan become warnings of the suite.
 std::vector<Point> points_in_order(Suite& suite, const World& machine) {
   std::vector<std::string> notes;
   const auto plan = make_plan(suite, machine, &notes);
@@ -55,16 +55,16 @@ std::vector<std::string> precisions_of(const std::vector<Point>& points) {
   return {seen.begin(), seen.end()};
 }
 
-// What is to be measured: decided, and refused, before anything is.
+// What will be measured. It is decided, and refused if it is invalid, before anything is measured.
 struct Sweep {
   Suite suite;
   std::vector<Point> plan;    // in the order of the run
-  std::vector<Point> points;  // of it, those that this start can measure
-  int64_t memory = 0;         // of a rank, bytes
+  std::vector<Point> points;  // points of the plan that this start can measure
+  int64_t memory = 0;         // memory of a rank, bytes
 };
 
-// A trace of another run is not replaced without --overwrite. known: the points that this study has begun:
-// what they have left is theirs.
+// Throws if a trace of another run would be replaced without --overwrite. `known` holds the points that this
+// study has begun: their traces are its own and may be replaced.
 void require_free_traces(const RunFlags& run, const std::vector<Point>& points,
                          const std::map<std::string, Known>& known) {
   if (run.trace.empty()) return;
@@ -100,7 +100,7 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
   return sweep;
 }
 
-// Failed points of this plan, those included that its searches for the largest batch have tried.
+// Selects the failed points of this plan, including the batches tried by its searches for the largest batch.
 DueRule failed_points(const std::string& study, const std::vector<Point>& points) {
   std::set<std::string> planned, due;
   for (const Point& point : points) planned.insert(point_id(point));
@@ -108,15 +108,15 @@ DueRule failed_points(const std::string& study, const std::vector<Point>& points
     for (const Record& record : read_study(study, Load::without_samples).records) {
       if (planned.contains(record.id) || search_of(record.point, planned)) due.insert(record.id);
     }
-  } catch (const UsageError&) {  // none yet; or resuming says what is wrong with it
+  } catch (const UsageError&) {  // no study yet, or resuming it reports the error
   }
   return [due = std::move(due)](const std::string& id, const Known& known) {
     return known.has_failed() && due.contains(id);
   };
 }
 
-// How a user goes on with this study: by launch where that started the ranks, or where points need other
-// starts than this one; else as the ranks were started.
+// The command with which a user resumes this study: launch, if it started the ranks or if points need other
+// starts than this one; otherwise the way in which the ranks were started.
 std::string resume_command(const Flags& flags, const HostGroup& world, const Sweep& sweep) {
   if (const char* const by_launch = std::getenv(kResumeVariable)) return by_launch;
   if (sweep.plan.size() > sweep.points.size())
@@ -132,14 +132,14 @@ std::string resume_command(const Flags& flags, const HostGroup& world, const Swe
   return shell_line(words);
 }
 
-// To measure the failed points again.
+// The command that measures the failed points again.
 std::string rerun_command(const Flags& flags, const HostGroup& world, const Sweep& sweep) {
   const std::string resume = " --resume";
   std::string command = resume_command(flags, world, sweep);
   return command.insert(command.find(resume) + resume.size(), " --rerun-failed");
 }
 
-// On rank 0; nothing elsewhere.
+// Opens the study on rank 0; empty on other ranks.
 std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sweep& sweep,
                                 const Preflight& checked, Environment environment) {
   std::optional<Study> study;
@@ -168,7 +168,8 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
   return study;
 }
 
-// Where progress is shown. launch says whether its stderr, to which ours is a pipe, is a terminal.
+// Where progress is shown. If launch started the ranks, stderr is a pipe to it, and launch tells whether its
+// own stderr is a terminal.
 bool is_launched() { return std::getenv(kProgressVariable) != nullptr; }
 
 ProgressOn shows_progress_on() {
@@ -177,7 +178,7 @@ ProgressOn shows_progress_on() {
   return std::string(by_launch) == kProgressOnTerminal ? ProgressOn::launch : ProgressOn::log;
 }
 
-// "52 points, at most 84 s of timed steps"; of a study that goes on, what is left of them.
+// "52 points, at most 84 s of timed steps"; for a resumed study, the points that are left.
 std::string extent(const Sweep& sweep, const std::optional<Study>& study) {
   std::vector<Point> left;
   for (const Point& point : sweep.points) {
@@ -188,12 +189,13 @@ std::string extent(const Sweep& sweep, const std::optional<Study>& study) {
   return extent_text(left) + (before == 0 ? "" : fmt::format("; {} from before", before));
 }
 
-// What keeps a study from being written, on a full disk for one, is for the user to mend.
+// Ends the run with an error that the user has to fix, such as a full disk, and the command that continues
+// afterwards.
 [[noreturn]] void fail_for_now(const UsageError& trouble, const std::string& how_to_go_on) {
   throw UsageError(std::string(trouble.what()) + "; to go on afterwards: " + how_to_go_on);
 }
 
-// Points of the plan that need another start of the ranks, and have no final record.
+// Points of the plan that need another start of the ranks and have no final record yet.
 std::vector<std::string> points_to_go(const Sweep& sweep, const Study& study) {
   std::set<std::string> ids;
   for (const Point& point : sweep.plan) ids.insert(point_id(point));
@@ -234,7 +236,7 @@ std::string last_line(const RunSummary& summary, const Sweep& sweep, const Flags
   return text + "; study: " + flags.output;
 }
 
-// run_points, where a study that cannot be written any more ends every rank with one message.
+// Calls run_points. If the study cannot be written any more, every rank ends, and one message is printed.
 RunSummary measure(const HostGroup& world, const std::vector<Point>& points, std::optional<Study>& study,
                    const Resources& resources, const RunOptions& options, Watchdog& watchdog,
                    const std::string& how_to_go_on) {
@@ -255,25 +257,25 @@ void warn_of_points_not_met(const std::optional<Study>& study) {
         study->num_due()));
 }
 
-// A sweep from the YAML of a suite to the HDF5 of a study, on every rank. What ends, skips or repeats work is
-// decided by all ranks together.
+// A sweep, from the suite's YAML to the study's HDF5 file, on every rank. Whatever ends, skips or repeats
+// work is decided by all ranks together.
 int run(const Flags& flags) {
-  // MPI starts; a watchdog names whoever keeps the others waiting.
+  // Initialize MPI. A watchdog names the rank that keeps the others waiting.
   const Ranks ranks(flags.run.world);
   const HostGroup& world = *ranks.world;
   Heartbeat& heartbeat = ranks.heartbeat();
 
-  // What would spoil the numbers is found before anything is measured (src/doctor).
+  // Find problems that would distort the numbers before anything is measured (src/doctor).
   heartbeat.stage("preflight");
   Preflight checked = preflight(flags.run.world, ranks, flags.output);
   const at::Device device = checked.device;
 
-  // The suite is read and expanded into points, and impossible ones get their reason (src/plan).
+  // Read the suite and expand it into points; points that cannot run get their reason (src/plan).
   heartbeat.stage("reading the suite");
   const Sweep sweep = read_sweep(flags, ranks, device);
   checked.look_at_layouts(sweep.points);
 
-  // A matrix product for each precision says what this machine can do at most.
+  // Measure the peak FLOP/s of this machine with a matrix product in each precision.
   heartbeat.stage("measuring the peaks of this machine");
   const Resources resources =
       describe_resources(world, ranks.session->local_size(), device, precisions_of(sweep.points));
@@ -284,7 +286,7 @@ int run(const Flags& flags) {
       open_study(flags, ranks, sweep, checked, describe_environment(world, device, resources));
   checked.print_warnings(flags.run.quiet);
 
-  // Each point is set up, verified against one rank, timed and recorded (src/sweep).
+  // Set up each point, verify it against one device, time it and record it (src/sweep).
   std::optional<LiveMetrics> metrics;
   if (study && !flags.run.openmetrics.empty())
     metrics.emplace(flags.run.openmetrics, flags.output, std::ssize(sweep.points));
@@ -302,7 +304,7 @@ int run(const Flags& flags) {
                                      resume_command(flags, world, sweep));
   warn_of_points_not_met(study);
 
-  // The journal becomes one HDF5 file.
+  // Turn the journal into one HDF5 file.
   publish(flags, ranks, sweep, study);
   if (world.rank() == 0 && !flags.run.quiet) log_line(last_line(summary, sweep, flags, world));
   return summary.num_bad == 0 ? kDone : kWrong;

@@ -1,4 +1,4 @@
-// See start_settings.h.
+// Compares the settings that a suite asks for with those that the ranks were started with.
 #include "cli/run/start_settings.h"
 
 #include <ATen/Parallel.h>
@@ -15,7 +15,7 @@
 namespace shardmark {
 namespace {
 
-// Of the names that any point sets.
+// The values, in this process, of all names that any point sets.
 Settings settings_here(const std::vector<Point>& plan, const WorldFlags& flags) {
   Settings here;
   for (const std::string& name : names_set(plan)) {
@@ -29,7 +29,7 @@ Settings settings_here(const std::vector<Point>& plan, const WorldFlags& flags) 
   return here;
 }
 
-// A flag that a point leaves open is whatever the start has.
+// Whether this process has the wanted settings. A flag that the settings leave open may have any value.
 bool is_of_start(const Settings& wanted, Settings here) {
   for (const char* flag : {"threads", "bind"})
     if (!wanted.contains(flag)) here.erase(flag);

@@ -1,4 +1,4 @@
-// What refuses a sweep before any of its points begins.
+// Checks that refuse a sweep before its first point begins.
 #include "cli/run/sweep_checks.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What refuses a sweep before anything is measured or written. UsageError: why.
+// Checks that refuse a sweep before anything is measured or written. All throw a UsageError with the reason.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -11,13 +11,13 @@
 
 namespace shardmark {
 
-// A missing data file or an unknown precision, on every node that lacks it.
+// Refuses a missing data file or an unknown precision, on every node where it is missing.
 void check_data(const std::vector<Point>& points);
 
-// A transport that these ranks cannot have; points may name one of their own.
+// Refuses a transport that these ranks cannot use. Points may name their own.
 void check_transports(const std::vector<Point>& points, const std::string& transport, at::Device device);
 
-// Flags of which no point of the plan takes notice.
+// Refuses flags that no point of the plan uses.
 void refuse_unused(const RunFlags& run, const Suite& suite, const std::vector<Point>& plan);
 
 }  // namespace shardmark

@@ -33,15 +33,17 @@
 namespace shardmark {
 namespace {
 
-// The same bits in every run, or an error from an operation that cannot.
+// Makes every run compute the same bits; an operation that cannot do that throws an error.
 void make_deterministic() {
-  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // what cuBLAS needs for it
+  // cuBLAS needs this workspace setting for deterministic results.
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
   at::globalContext().setDeterministicCuDNN(true);
   at::globalContext().setBenchmarkCuDNN(false);
 }
 
-// What rank 0 reads before anything computes.
+// Finds out where the run starts: rank 0 reads the newest checkpoint or the weights before anything is
+// computed.
 Start find_start(const TrainFlags& flags, const HostGroup& world) {
   Start start;
   together(world, [&] {
@@ -68,7 +70,7 @@ Start find_start(const TrainFlags& flags, const HostGroup& world) {
   return start;
 }
 
-// Of the run that goes on; the same on all ranks.
+// The global batch of the run that is resumed; the same on all ranks.
 std::optional<int64_t> global_batch_of(const Start& start, const HostGroup& world) {
   if (start.what != State::all) return {};
   return world.broadcast(start.file ? global_batch_of(*start.file) : 0, 0);
@@ -76,7 +78,8 @@ std::optional<int64_t> global_batch_of(const Start& start, const HostGroup& worl
 
 bool is_unfinished(const std::string& study) { return has_journal(follow_links(study)); }
 
-// Of a run that is over, the weights can still be written, and its study published.
+// Throws if there are no steps left. The weights of a finished run can still be written, and its study
+// published.
 void check_steps(const TrainFlags& flags, const Start& start, int64_t num_steps) {
   if (start.what != State::all || start.step < num_steps) return;
   if (start.step == num_steps && (!flags.save_weights.empty() || is_unfinished(flags.output))) return;
@@ -85,7 +88,7 @@ void check_steps(const TrainFlags& flags, const Start& start, int64_t num_steps)
       num_steps, flags.epochs ? "more --epochs" : fmt::format("--steps above {}", start.step)));
 }
 
-// On rank 0: what it reads and what it is to write.
+// Checks on rank 0 the files that the run reads and those that it will write.
 void check_files(const TrainFlags& flags, const Start& start, const TrainingOptions& options) {
   check_paths(flags, options.point);
   if (start.file) {
@@ -113,7 +116,7 @@ void tell_warnings(const Point& point) {
   for (const std::string& warning : warnings_of(point)) log_warning(warning);
 }
 
-// A device without it computes with full precision, which no result shows.
+// Warns if the device has no tf32: it then computes in full precision, which no result would show.
 void tell_precision(const std::string& precision, at::Device device) {
   const auto native = native_precisions(device);
   if (precision == "tf32" && std::find(native.begin(), native.end(), precision) == native.end())
@@ -144,7 +147,7 @@ void print_head(const TrainFlags& flags, const TrainingOptions& options, const S
   print_progress(head);
 }
 
-// On rank 0; nothing elsewhere. A study that cannot be written ends the run before it begins.
+// Opens the study on rank 0; nullptr elsewhere. A study that cannot be written ends the run before it begins.
 std::unique_ptr<RunStudy> open_study(const TrainFlags& flags, const Ranks& ranks, Environment environment,
                                      const Point& point, const Start& start) {
   std::unique_ptr<RunStudy> study;
@@ -162,7 +165,7 @@ std::unique_ptr<RunStudy> open_study(const TrainFlags& flags, const Ranks& ranks
   return study;
 }
 
-// What kept the record from being written, in the words of Run::unwritten().
+// Stores the record. Returns the reason if it could not be written, in the words of Run::unwritten().
 std::string end_study(RunStudy& study, const Record& record, const std::string& path) {
   try {
     study.end(record);
@@ -173,7 +176,7 @@ std::string end_study(RunStudy& study, const Record& record, const std::string& 
   }
 }
 
-// A run that does not come to its steps: its study says why.
+// Ends a run that failed before its first step, and stores the reason in its study.
 void fail_early(const Verdict& verdict, RunStudy* study, const std::string& path) {
   log_line(verdict.reason);
   if (study == nullptr) return;
@@ -206,7 +209,7 @@ void check_device(const Point& point, at::Device device) {
     if (const std::string reason = why_not(point, device.is_cpu()); !reason.empty()) throw UsageError(reason);
 }
 
-// What is wrong with values together, told by their places in the file.
+// Calls make() and adds the place in the run's file to errors about values that do not go together.
 template <class Make>
 auto in_terms_of_file(const TrainFlags& flags, Make make) {
   try {
@@ -217,6 +220,7 @@ auto in_terms_of_file(const TrainFlags& flags, Make make) {
 }
 
 int train(const TrainFlags& flags) {
+  // Initialize MPI and the watchdog, and look for problems that would distort the run.
   if (flags.deterministic) make_deterministic();
   const Ranks ranks(flags.world);
   const HostGroup& world = *ranks.world;
@@ -224,9 +228,13 @@ int train(const TrainFlags& flags) {
   Preflight checked = preflight(flags.world, ranks, flags.output);
   const at::Device device = checked.device;
 
+  // Find the checkpoint or weights to start from. All ranks need the step and the global batch of a
+  // checkpoint before the flags can be turned into a point.
   const std::string transport = transport_for(flags.world, device);
   const Start start = find_start(flags, world);
   const auto global_batch = global_batch_of(start, world);
+  // Make the point, the data source and the options, and check them against the device, memory and files,
+  // before anything is measured or written.
   std::unique_ptr<DataSource> source;
   std::optional<TrainingOptions> options;
   const strategies::Serving serving = serving_of(device, world);
@@ -247,6 +255,7 @@ int train(const TrainFlags& flags) {
     if (world.rank() == 0) check_files(flags, start, *options);
   });
   checked.look_at_layouts({options->point});
+  // Measure the peak FLOP/s of this machine, and make the communicator of all ranks.
   heartbeat.stage("measuring the peaks of this machine");
   const Resources resources =
       describe_resources(world, ranks.session->local_size(), device, {options->point.training.precision});
@@ -256,6 +265,7 @@ int train(const TrainFlags& flags) {
   std::unique_ptr<Communicator> comm;
   together(world, [&] { comm = make_communicator(transport, world, device, resources.communication()); });
 
+  // Resolve strategy `auto`, open the study, and print what the run is about to do.
   ProbeCache probes;
   const Settled settled = in_step(
       world.size(), [&] { return heartbeat.place(); },
@@ -272,13 +282,16 @@ int train(const TrainFlags& flags) {
   if (world.rank() == 0) print_head(flags, *options, start, *source);
   comm->set_heartbeat(&heartbeat);
   heartbeat.begin_point(brief_text(options->point));
+  // Take the memory of the run, then load weights and state. A rank may fail in either alone, so all ranks
+  // agree on each.
   TrainingSetup setup(options->point, *comm);
   std::unique_ptr<Run> run;
   Verdict ready = agreed(world, heartbeat, "set-up", [&] {
     const meter::Strict strict;
     run = std::make_unique<Run>(*options, start, world, setup, resources, *source, heartbeat, study.get());
   });
-  bool is_unfit = false;  // a file of weights or a checkpoint, for the user to replace
+  // A file of weights or a checkpoint does not fit, and the user has to replace it.
+  bool is_unfit = false;
   if (ready.ok())
     ready = agreed(world, heartbeat, "reading the state", [&] {
       try {

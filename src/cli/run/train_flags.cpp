@@ -1,4 +1,4 @@
-// From flags to a point and its run.
+// Turns the flags of train, and the file of the run, into a point and the options of its run.
 #include "cli/run/train_flags.h"
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kBatchSize = 4, kSteps = 100;  // where nothing else says
+constexpr int64_t kBatchSize = 4, kSteps = 100;  // defaults if nothing else gives them
 
 Choice optimizer_of(const TrainFlags& flags, int64_t copies) {
   Choice choice = choice_from_text(flags.choices.at("optimizer"));
@@ -27,7 +27,7 @@ Choice optimizer_of(const TrainFlags& flags, int64_t copies) {
 
 int64_t batch_size_of(const TrainFlags& flags, int64_t ranks, std::optional<int64_t> global_batch) {
   const int64_t accumulation = flags.point.training.accumulation, parts = ranks * accumulation;
-  if (flags.batch_size) return *flags.batch_size;  // compared with the checkpoint's later
+  if (flags.batch_size) return *flags.batch_size;  // compared with the checkpoint later
   const std::string whose = flags.global_batch ? "--global-batch asks for " : "the checkpoint's run took ";
   if (flags.global_batch) global_batch = flags.global_batch;
   if (!global_batch) return kBatchSize;
@@ -47,7 +47,7 @@ int64_t num_steps(const TrainFlags& flags, const Point& point, const DataSource&
   return (samples - 1) / point.global_batch() + 1;
 }
 
-// What a run that goes on may have otherwise than before.
+// The settings that a resumed run may change.
 nlohmann::ordered_json settings_of(const TrainingPoint& t, const Choice& schedule, int64_t warmup,
                                    int64_t steps) {
   nlohmann::ordered_json settings = {{"precision", t.precision},
@@ -61,7 +61,7 @@ nlohmann::ordered_json settings_of(const TrainingPoint& t, const Choice& schedul
   return settings;
 }
 
-// Before any flag is read: flags go over what the file says.
+// Reads the file before any flag, so that flags override it.
 void read_file(const std::string& path, TrainFlags& flags) {
   static_cast<TrainingRun&>(flags) = read_training_run(path);
   flags.point.folder = std::filesystem::path(path).parent_path();
@@ -92,7 +92,7 @@ void add_file(CLI::App& app, TrainFlags& flags) {
       "a training run in YAML, such as suites/train/gpt2.yaml; flags override it");
 }
 
-// The option of a knob, by what its member holds.
+// Adds the option of a setting; its kind follows from the type of the member.
 CLI::Option* add_knob(CLI::App& app, const Knob& knob, TrainingRun& run) {
   return visit_knob(knob, run, [&]<class T>(T& member, const auto& kind) -> CLI::Option* {
     if constexpr (std::is_same_v<T, bool>)
@@ -114,8 +114,10 @@ CLI::Option* add_knob(CLI::App& app, const Knob& knob, TrainingRun& run) {
 }  // namespace
 
 void add_train_flags(CLI::App& app, TrainFlags& flags) {
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts add to a command
-  add_file(app, flags);  // first: CLI11 takes options in this order, so that flags go over the file
+  // The last value of a repeated flag counts, so that scripts may append flags to a command.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  // First, because CLI11 handles options in this order, so that flags override the file.
+  add_file(app, flags);
   const auto goes_over_file = [&flags](CLI::Option* option, const std::string& key) {
     return option->each([&flags, key](const std::string&) { flags.places.erase(key); });
   };
@@ -124,7 +126,7 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
       goes_over_file(add_axis_of(app, axis, flags.point, flags.choices), axis.key)
           ->group(kKnobs.front().group);
   for (const Knob& knob : kKnobs) goes_over_file(add_knob(app, knob, flags), knob.key())->group(knob.group);
-  // Each goes over the other of the file.
+  // Each of two alternatives also overrides the other one if that is in the file.
   app.get_option("--steps")->each([&flags](const std::string&) { flags.epochs.reset(); });
   app.get_option("--epochs")->excludes("--steps")->each([&flags](const std::string&) {
     flags.steps.reset();

@@ -1,4 +1,4 @@
-// The flags of shardmark train, and the run they describe.
+// The flags of shardmark train, and the run that they describe.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,8 @@
 namespace shardmark {
 
 struct TrainFlags : TrainingRun {
-  // The axes of the run: choices as text, by key; the others in the point; the transport is the world's.
+  // The axes of the run. Choices are stored as text by key, other axes in the point, and the transport in
+  // `world`.
   std::map<std::string, std::string> choices = {{"strategy", "ddp"}, {"optimizer", "adamw"}};
   Point point;
   WorldFlags world;
@@ -23,17 +24,18 @@ struct TrainFlags : TrainingRun {
 
 void add_train_flags(CLI::App& app, TrainFlags& flags);
 
-// What is wrong with a flag whatever the others say. UsageError.
+// Throws UsageError for a flag that is wrong regardless of the others.
 void check_train_flags(const TrainFlags& flags);
-// The point that they describe on these ranks. global_batch: of the checkpoint that the run goes on from,
-// which sets the batch size where no flag does. UsageError names the flag.
+// Returns the point that the flags describe on these ranks. global_batch is that of the checkpoint from which
+// the run resumes, and sets the batch size if no flag does. Throws a UsageError that names the flag.
 Point train_point(const TrainFlags& flags, int ranks, const std::string& transport,
                   std::optional<int64_t> global_batch);
-// For a point from train_point. UsageError: more steps than can be counted.
+// Returns the options of the run for a point from train_point. Throws UsageError if there are more steps than
+// can be counted.
 TrainingOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source);
 
-// On the rank that reads and writes. UsageError: a place that cannot be written without --overwrite, or that
-// is read here, or written for another flag, too.
+// Checks the files that the run writes; called on the rank that reads and writes. Throws UsageError if a file
+// cannot be written without --overwrite, is also read, or is also written for another flag.
 void check_paths(const TrainFlags& flags, const Point& point);
 
 }  // namespace shardmark

@@ -1,4 +1,5 @@
-// What a run reads and writes: no file is two of these. Compared by what the paths lead to.
+// Checks the files that a run reads and writes: no file may be two of them. Paths are compared by the files
+// that they lead to.
 #include <fmt/format.h>
 
 #include <sstream>
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 struct Written {
   std::string flag;
   fs::path path;
-  bool replaces = false;  // with --overwrite
+  bool replaces = false;  // replaceable with --overwrite
 };
 
 std::vector<Written> files_written(const TrainFlags& flags, int64_t ranks) {

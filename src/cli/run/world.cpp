@@ -1,4 +1,4 @@
-// Devices, threads, and errors printed once for all ranks.
+// Chooses devices and threads for ranks, and prints errors once for all ranks.
 #include "cli/run/world.h"
 
 #include <ATen/Parallel.h>
@@ -25,9 +25,9 @@ namespace shardmark {
 namespace {
 
 constexpr int kMostThreadsOfGpu = 4;
-constexpr int kMostThreadsOfProcessor = 64;  // torch starts 4,096 on two for longer than any timeout
+constexpr int kMostThreadsOfProcessor = 64;  // starting 4,096 on two takes longer than any timeout
 
-// Why CUDA may show fewer GPUs than there are.
+// For messages: the variable because of which CUDA may show fewer GPUs than there are.
 std::string by_list() {
   const char* const list = std::getenv("CUDA_VISIBLE_DEVICES");
   return list == nullptr ? "" : " (CUDA_VISIBLE_DEVICES=" + quoted_line(list) + ")";
@@ -59,8 +59,8 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
   at::Device device{at::kCPU};
   together(world, [&] {
     const int gpus = flags.device == "cpu" ? 0 : num_gpus();
-    const bool one_each =
-        gpus == 1;  // a scheduler may show each rank its own; the preflight looks whether it does
+    // A scheduler may show each rank one GPU of its own; the preflight checks whether they differ.
+    const bool one_each = gpus == 1;
     if (gpus > 0 && session.local_size() > gpus && !one_each)
       throw UsageError(host_name() + " shows " + std::to_string(gpus) + " GPUs to a rank" + by_list() +
                        ", for " + std::to_string(session.local_size()) +
@@ -70,7 +70,7 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
     if (gpus > 0) device = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
     try {
       use_device(device);
-    } catch (const std::exception& error) {  // in use exclusively, prohibited, ill
+    } catch (const std::exception& error) {  // used exclusively, prohibited, or faulty
       throw SystemError(host_name() + ", GPU " + std::to_string(index) + ": " + first_line(error.what()) +
                         "; `nvidia-smi -q` and `dmesg | grep -i xid` there show more");
     }
@@ -81,7 +81,7 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
 
 void set_threads(const WorldFlags& flags, int local_ranks, at::Device device) {
   const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  const int mine = num_cores();  // fewer than online: this rank is bound to them
+  const int mine = num_cores();  // fewer than online if this rank is bound
   const double quota = granted_cores();
   const int granted = quota > 0 ? std::max(1, static_cast<int>(quota / local_ranks)) : online;
   if (const int most = kMostThreadsOfProcessor * mine; flags.threads > most)
@@ -93,7 +93,7 @@ void set_threads(const WorldFlags& flags, int local_ranks, at::Device device) {
     at::set_num_threads(flags.threads);
   else if (std::getenv("OMP_NUM_THREADS") == nullptr) {
     const int share = std::min(mine < online ? mine : std::max(1, online / local_ranks), granted);
-    // A GPU's rank computes little on its cores: one is left for the loader.
+    // A rank on a GPU computes little on its cores; one of them is left for the data loader.
     at::set_num_threads(device.is_cuda() ? std::clamp(share - 1, 1, kMostThreadsOfGpu) : share);
   }
 }
@@ -108,7 +108,7 @@ int64_t limit_memory(int64_t asked, at::Device device, int local_ranks) {
   if (const std::string reason = gpu_memory_reason(asked); device.is_cuda() && !reason.empty())
     throw UsageError(reason);
   const auto share = static_cast<double>(device_memory_bytes(device)) / (device.is_cuda() ? 1 : local_ranks);
-  // The rest is for the system, libraries and page cache.
+  // The rest is left for the system, libraries and page cache.
   const int64_t limit = asked > 0 ? asked : static_cast<int64_t>(0.8 * share);
   if (!device.is_cuda() || asked > 0) meter::set_limit(limit);
   return limit;

@@ -1,4 +1,4 @@
-// What commands that run on every rank share: the device of a rank, its threads, and errors printed once.
+// What all commands on ranks share: the device and threads of a rank, and errors that are printed once.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,22 +15,24 @@
 
 namespace shardmark {
 
-// This rank's device, made current, with the meter installed: the CPU where CUDA shows no GPU, whatever the
-// flags say, which the preflight judges. UsageError: more ranks on a node than GPUs. Collective.
+// Returns this rank's device, makes it current, and installs the memory meter. It is the CPU if CUDA shows no
+// GPU, whatever the flags say; the preflight judges that. Throws UsageError if a node has more ranks than
+// GPUs. Collective.
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world);
-// --threads, else OMP_NUM_THREADS, else this rank's share of the node's cores; where it computes on a GPU, a
-// few of these. UsageError: far more than it has processors.
+// Sets the number of threads: from --threads, else OMP_NUM_THREADS, else this rank's share of the node's
+// cores (if it computes on a GPU, only a few of them). Throws UsageError if there are far more threads than
+// processors.
 void set_threads(const WorldFlags& flags, int local_ranks, at::Device device);
 std::string transport_for(const WorldFlags& flags, at::Device device);
 
-// What a rank may hold, set as the meter's limit: `asked` bytes; where that is 0, 0.8 of the node's memory /
-// its ranks, or of the GPU's. UsageError: too little for a GPU.
+// Sets and returns the memory limit of a rank: `asked` bytes, or if that is 0, 0.8 of the node's memory
+// divided by its ranks, or 0.8 of the GPU's. Throws UsageError if the limit is too small for a GPU.
 int64_t limit_memory(int64_t asked, at::Device device, int local_ranks);
 
-// All ranks of a job, from MPI's start to its end, and what looks out for the one that stands still: the job
-// ends with kTimedOut when nothing moves for the timeout. The first object of a command.
+// All ranks of a job from MPI_Init to MPI_Finalize, with a watchdog: the job ends with kTimedOut if nothing
+// moves for the timeout. This must be the first object of a command.
 struct Ranks {
-  // most_s: with which the watchdog ends the job at the latest, once all ranks have come up.
+  // most_s limits the watchdog's timeout once all ranks have started.
   explicit Ranks(const WorldFlags& flags, double most_s = std::numeric_limits<double>::infinity());
   ~Ranks();
   Ranks(const Ranks&) = delete;
@@ -44,8 +46,8 @@ struct Ranks {
   double timeout_s_;
 };
 
-// Runs body on every rank; if any throws, the lowest such rank prints its one line and all leave with the
-// same status. Collective; body itself must not communicate.
+// Runs `body` on every rank. If it throws on any, the lowest such rank prints its one line, and all ranks
+// leave with the same status. Collective; `body` itself must not communicate.
 void together(const HostGroup& world, const std::function<void()>& body);
 
 }  // namespace shardmark

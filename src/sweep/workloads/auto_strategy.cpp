@@ -1,4 +1,4 @@
-// Gathers what the decision depends on: memory, activations, the network.
+// Collects what the choice of a strategy depends on: usable memory, predicted activations, and the network.
 #include "sweep/workloads/auto_strategy.h"
 
 #include "device/device.h"
@@ -10,10 +10,12 @@
 namespace shardmark {
 namespace {
 
-constexpr double kUsable = 0.8;    // of a device's memory: the rest is for libraries
-constexpr double kExpected = 0.9;  // of that: activations are an estimate, and working memory is not in it
+// Usable share of a device's memory; libraries need the rest.
+constexpr double kUsable = 0.8;
+// Share of that which a prediction may fill: activations are an estimate, and working memory is not counted.
+constexpr double kExpected = 0.9;
 
-// Of the rank that has least.
+// Usable memory of the rank that has the least.
 double usable_bytes(const HostGroup& group, at::Device device) {
   const auto limit = static_cast<double>(meter::limit());
   const double mine = limit > 0 ? limit : kUsable * static_cast<double>(device_memory_bytes(device));

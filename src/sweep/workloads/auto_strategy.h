@@ -1,4 +1,4 @@
-// Which strategy `auto` of a point resolves to on the given ranks and network.
+// Finds the strategy that `auto` of a point resolves to on the given ranks and network.
 #pragma once
 
 #include <map>
@@ -8,19 +8,20 @@
 
 namespace shardmark {
 
-using ProbeCache = std::map<std::string, Probe>;  // by transport and ranks
+using ProbeCache = std::map<std::string, Probe>;  // by transport and number of ranks
 
-// The point with `auto` resolved, and the reason in words: empty where nothing was chosen.
+// The point with `auto` resolved, and the reason as text, which is empty if nothing was chosen.
 struct Settled {
   Point point;
   std::string reason;
-  double communication_s = 0;  // of its step, as the probe expects it; 0: unknown
+  // Expected communication time of its step, from the probe of the network; 0: unknown.
+  double communication_s = 0;
 };
 
-bool needs_settling(const Point& point);  // has `auto`
+bool needs_settling(const Point& point);  // whether its strategy is `auto`
 
-// The same on all ranks; collective over `group`, which holds the ranks of `comm`. The probe is made once for
-// each number of ranks.
+// Resolves `auto`; the result is the same on all ranks. Collective over `group`, which holds the ranks of
+// `comm`. The network is probed once for each transport and number of ranks.
 Settled settle_strategy(const Point& point, const HostGroup& group, Communicator& comm, ProbeCache& probes);
 
 }  // namespace shardmark

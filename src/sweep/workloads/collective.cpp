@@ -1,4 +1,5 @@
-// See collective.h.
+// Times a collective operation by operation. Several sets of buffers are used in turn, so that a message has
+// left the last-level cache by the time its buffers are used again.
 #include "sweep/workloads/collective.h"
 
 #include <ATen/cuda/CUDAContext.h>
@@ -13,13 +14,13 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kMostSets =
-    16;  // messages below 1/16 of the cache stay cached, as in any benchmark of small messages
+// Most sets of buffers. Messages below 1/16 of the cache stay cached, as in any benchmark of small messages.
+constexpr int64_t kMostSets = 16;
 constexpr int64_t kVerifyRounds = 3;
 
 int64_t last_level_cache_bytes(at::Device device) {
   if (device.is_cuda()) return at::cuda::getDeviceProperties(device.index())->l2CacheSize;
-  return std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 1 << 20);  // 0 where the system does not know
+  return std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 1 << 20);  // 0 if the system does not know it
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ void CollectiveWorkload::allocate() {
   meter::reset_peak();
   const int64_t numel = point_.collective.bytes / static_cast<int64_t>(at::elementSize(dtype_));
   const int64_t cache = last_level_cache_bytes(comm_.device());
-  // One set more than the cache holds: by the time that a set is used again it has been evicted.
+  // One set more than fits into the cache: when a set is used again, it has been evicted.
   const int64_t num_sets =
       std::clamp(cache / std::max<int64_t>(point_.collective.bytes, 1) + 2, int64_t{2}, kMostSets);
   const ReduceOp op = reduce_op(point_.collective.reduction);
@@ -58,7 +59,7 @@ Check CollectiveWorkload::verify() {
     fill(comm_, call, round);
     comm_.start(call).wait();
     wrong += ::shardmark::num_wrong(comm_, call, round);
-    // Sums in place would grow from step to step; zeros stay zeros.
+    // Sums in place would grow from step to step; zeros stay zero.
     for (const at::Tensor& side : {call.in, call.out}) {
       if (side.defined()) side.zero_();
     }

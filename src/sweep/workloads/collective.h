@@ -1,4 +1,4 @@
-// The collective workload: one operation, one message size, timed operation by operation.
+// The collective workload: one operation with one message size, timed operation by operation.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ class CollectiveWorkload : public Workload {
   explicit CollectiveWorkload(const WorkloadContext& context);
 
   void allocate() override;
-  Check verify() override;  // every element, several patterns, each on another set of buffers
+  Check verify() override;  // every element, with several patterns and buffers
   void begin_window() override;
   void step() override;
   std::vector<std::vector<double>> end_window() override;
@@ -23,9 +23,10 @@ class CollectiveWorkload : public Workload {
   std::string collect(Record& record) override;
 
  protected:
-  // The next operation, on the buffers that were used longest ago.
+  // Starts the next operation, on the set of buffers that was used longest ago.
   Work start_next() { return comm_.start(calls_[static_cast<size_t>(num_started_++) % calls_.size()]); }
-  // What the suite asked for, in whole elements of whole shards; of uneven parts the busiest rank's.
+  // The message size that the suite asked for, rounded to whole elements and whole shards. With unequal parts
+  // it is that of the busiest rank.
   double payload_bytes() const { return calls_.front().payload_bytes(comm_.rank(), comm_.size()); }
   void rate(Measures& measures, double operation_s) const;
 
@@ -36,10 +37,10 @@ class CollectiveWorkload : public Workload {
   const specs::CollectiveRow& row_;
   at::ScalarType dtype_;
   Timeline timeline_;
-  std::shared_ptr<void> in_order_;  // as long as a window lasts
+  std::shared_ptr<void> in_order_;  // held during a window
 
  private:
-  std::vector<Call> calls_;  // on other buffers each
+  std::vector<Call> calls_;  // each with its own buffers
   int64_t num_started_ = 0;
   int64_t num_wrong_ = -1;
 };

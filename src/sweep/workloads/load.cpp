@@ -1,4 +1,4 @@
-// One class for each choice.
+// The loads that may run together with a collective: one class for each choice of the axis `beside`.
 #include "sweep/workloads/load.h"
 
 #include <ATen/ops/mm.h>
@@ -51,7 +51,8 @@ class Copy final : public SideLoad {
   at::Tensor from_, to_;
 };
 
-// The block in the middle, by itself: its input is what the blocks before it make of a synthetic batch.
+// Forward and backward of the model's middle block. Its input is the output of the blocks before it for a
+// synthetic batch.
 class ModelBlock final : public SideLoad {
  public:
   ModelBlock(const Options& options, const Point& point, at::Device device)

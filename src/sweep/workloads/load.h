@@ -1,5 +1,5 @@
-// What a rank does beside a collective: the choices of the axis `beside` (strategies/beside.h), a unit at a
-// time.
+// The load that a rank runs together with a collective, one unit at a time: the choices of the axis `beside`
+// (strategies/beside.h).
 #pragma once
 
 #include <memory>
@@ -11,13 +11,14 @@ namespace shardmark {
 class SideLoad {
  public:
   virtual ~SideLoad() = default;
-  virtual void allocate() = 0;  // its memory; no calls
-  virtual void unit() = 0;      // enqueues one; of a collective starts it and waits
-  // A queue of its own on the device, on which its units are to be marked; empty: the computing one.
+  virtual void allocate() = 0;  // takes memory; makes no collective calls
+  virtual void unit() = 0;      // enqueues one unit; a collective also waits for it
+  // The device queue of its units, if they have one of their own: their end is marked there. Empty: the
+  // compute queue.
   virtual std::shared_ptr<void> queue() { return nullptr; }
 };
 
-// Collective, for the communicator of another collective.
+// Collective, because the load `collective` makes a communicator of its own.
 std::unique_ptr<SideLoad> make_load(const WorkloadContext& context);
 
 }  // namespace shardmark

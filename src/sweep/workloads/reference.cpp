@@ -1,4 +1,5 @@
-// Training on one device, block by block, with autograd for the backward.
+// Trains on one device, block by block, with plain autograd. There is no program, flat buffer or collective,
+// so a bug in those cannot hide by affecting the reference in the same way.
 #include "sweep/workloads/reference.h"
 
 #include <fmt/format.h>
@@ -13,14 +14,15 @@
 namespace shardmark {
 namespace {
 
-// Whether blocks compute with something of all ranks' samples, as synchronised batch norm does.
+// Whether blocks use statistics of the samples of all ranks, as synchronised batch norm does.
 bool shares_statistics(const Point& point) {
   const specs::SharedTable table = specs::model_table(point.training.model);
   return std::any_of(table->blocks.begin(), table->blocks.end(),
                      [](const specs::BlockSpec& block) { return !block.forward_calls.empty(); });
 }
 
-// One after the other, the batches whose mean gradient a step applies.
+// The batches whose mean gradient one step applies. If blocks share statistics, one batch holds the samples
+// of all ranks; otherwise each rank's samples are a batch of their own.
 std::vector<Batch> batches_of_step(const Point& point, const DataSource& source, int64_t replica,
                                    int64_t step) {
   const bool merged = replica < 0 && shares_statistics(point);
@@ -40,7 +42,7 @@ std::vector<Batch> batches_of_step(const Point& point, const DataSource& source,
 
 ReferenceRun train(const Point& point, const DataSource& source, at::Device device, int64_t replica,
                    Heartbeat& heartbeat) {
-  const meter::Strict strict;  // this rank computes alone
+  const meter::Strict strict;  // no other rank waits for this one
   const auto& t = point.training;
   const auto model = make_model(t.model, precision_from(t.precision, "same").master, device);
   materialize(*model, point.seed);
@@ -126,7 +128,7 @@ std::optional<Point> with_fewest_layers(Point point) {
     try {
       static_cast<void>(resolve(t.model, kind, "model"));
     } catch (const UsageError&) {
-      continue;  // not one of the numbers that the model comes with
+      continue;  // the model does not come with this number
     }
     if (strategies::layout_impossible(point).empty() &&
         how.impossible(strategies::RankStep(point).input()).empty())

@@ -1,12 +1,13 @@
-// Two things at once: a collective, and what its ranks do beside it (load.h). Each round measures three
-// things one after the other, so that all meet the same state of the machine: the load alone, the collective
-// alone, both together. Before the first round both sides are repeated until they take equally long alone
-// (sweep/round_counts.h). What both take together, divided by the longer of both alone, then lies between 1
-// (one side hides the other) and the sum divided by the longer (nothing overlaps), or above where they
-// disturb each other.
+// Measures how much a collective and a load of its ranks (load.h) slow each other down when they run at the
+// same time. Each round measures three things one after the other, so that all meet the same state of the
+// machine: the load alone, the collective alone, and both together. Before the first round, both are repeated
+// so often that they take equally long alone (sweep/round_counts.h). The time of both together, divided by
+// the longer of the two alone, is 1 if one hides the other completely, and about 2 if nothing overlaps. A
+// higher value means that they slow each other down.
 //
-// On a CPU the computing thread moves messages between two units of its load, or a thread of the transport's
-// does; on a GPU both are on queues of their own, marked there. Source: ConCCL, arXiv 2412.14335.
+// On a CPU, messages are moved by the computing thread between two units of its load, or by a thread of the
+// transport. On a GPU, both run on queues of their own, and times are taken there. Source: ConCCL, arXiv
+// 2412.14335.
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +19,7 @@
 namespace shardmark {
 namespace {
 
-constexpr size_t kInFlight = 2;  // collectives, where the host starts them one after the other
+constexpr size_t kInFlight = 2;  // collectives in flight if the host starts each
 constexpr int kMostCorrections = 5;
 
 enum Moment : int64_t { kBegin, kLoadEnd, kCollectiveEnd, kEnd };
@@ -53,6 +54,9 @@ class TogetherWorkload final : public CollectiveWorkload {
     timeline_.mark(kEnd);
   }
 
+  // A round has three parts: the load alone, the collective alone, and both together. Each lies between a
+  // mark kBegin and a mark kEnd. In the third part, kLoadEnd and kCollectiveEnd mark the ends of the two
+  // sides. The rows are as in phases().
   std::vector<std::vector<double>> end_window() override {
     const auto marks = timeline_.resolve();
     std::vector<std::vector<double>> phases(6);
@@ -103,7 +107,7 @@ class TogetherWorkload final : public CollectiveWorkload {
   }
 
  private:
-  // No rank begins before the others have come; on a GPU on the device.
+  // Waits until all ranks have arrived, so that they begin together; on a GPU the device waits.
   void align() {
     comm_.all_reduce(token_, ReduceOp::sum).wait();
     ++num_aligns_;
@@ -134,8 +138,8 @@ class TogetherWorkload final : public CollectiveWorkload {
     works.wait();
   }
 
-  // The collectives of a round, a few in flight; all of them on a GPU, where they wait for each other by
-  // themselves.
+  // The collectives of a round. On a CPU only a few are in flight. On a GPU poll() returns true as soon as an
+  // operation is enqueued, so all of them are enqueued at once and run in the order of their queue.
   class Works {
    public:
     explicit Works(TogetherWorkload& owner) : owner_(owner) { fill(); }
@@ -179,10 +183,10 @@ class TogetherWorkload final : public CollectiveWorkload {
     timeline_.mark(kEnd);
   }
 
-  // As many units and operations as take equally long alone: estimated from one of each, then corrected by
-  // what whole sides take, because several collectives in flight take less than as many by themselves. All
-  // ranks have the slowest rank's times, and so the same counts. An earlier repetition's counts are kept, so
-  // that all repetitions measure the same.
+  // Chooses numbers of units and operations that take equally long alone. They are estimated from one of each
+  // and then corrected with the measured times of whole sides, because several collectives in flight are
+  // faster than the same number one by one. All ranks use the times of the slowest rank and so get the same
+  // counts. The counts of an earlier repetition are kept, so that all repetitions measure the same.
   void balance() {
     if (!round_.are_known()) {
       round_ = {1, 1};
@@ -196,8 +200,8 @@ class TogetherWorkload final : public CollectiveWorkload {
     timeline_.clear();
   }
 
-  // The shortest of some rounds of the load and of the collectives, each alone, on the slowest rank: what
-  // other processes take meanwhile only makes rounds longer.
+  // The shortest time of the load and of the collectives alone, over some rounds, on the slowest rank. Other
+  // processes can only make a round longer, so the minimum is the best estimate.
   std::pair<double, double> sides_alone(int rounds) {
     std::vector<double> load, collective;
     for (int i = 0; i < rounds; ++i) {

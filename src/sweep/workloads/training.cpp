@@ -1,4 +1,4 @@
-// Set-up, steps and results of a training point. Verification is in training_verify.cpp.
+// Set-up, steps and results of a training point. training_verify.cpp has its verification.
 #include "sweep/workloads/training.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ void Training::allocate() {
   meter::reset_peak();
 }
 
-Training::~Training() { comm_.set_timeline(nullptr); }  // which ends now
+Training::~Training() { comm_.set_timeline(nullptr); }  // the timeline's lifetime ends here
 
 void Training::step() {
   if (num_steps_ == 0) {
@@ -56,7 +56,7 @@ void Training::step() {
 
 void Training::close_window() { setup_.executor->recorder().end(); }
 
-// Those over which a copy of the model is laid out.
+// The dimensions of the layout over which one copy of the model is distributed.
 std::vector<specs::Dimension> Training::inside_copies() const {
   std::vector<specs::Dimension> all;
   const specs::Mesh mesh = specs::mesh_of(point_);
@@ -69,7 +69,8 @@ std::vector<specs::Dimension> Training::inside_copies() const {
 
 std::vector<std::vector<double>> Training::end_window() {
   const std::vector<specs::Dimension> dimensions = inside_copies();
-  std::vector<std::vector<double>> rows(1 + kNumPhases + dimensions.size());  // the step, its phases, parts
+  // One row for the step, one for each of its phases, and one for each dimension's part of the exposed time.
+  std::vector<std::vector<double>> rows(1 + kNumPhases + dimensions.size());
   for (const RecordedStep& step : setup_.executor->recorder().take()) {
     rows[0].push_back(step.seconds());
     const auto phases = step.phases();
@@ -139,7 +140,8 @@ void Training::collect_memory(Record& record) {
   m.peak_bytes = group_.max(peak);
   const auto peaks = group_.gather(std::vector<double>{peak});
   if (group_.rank() == 0) record.samples.push_back({"peak", point_.ranks, 1, peaks});
-  // All of one rank: the stages of a pipeline hold different parts, and only those of one rank add up.
+  // All values are those of one rank: stages of a pipeline hold different parts, so only values of the same
+  // rank add up.
   const auto fullest = static_cast<int>(group_.broadcast(fullest_rank(record), 0));
   for (const auto& [use, measure] : {std::pair(MemoryUse::parameters, &Measures::parameter_bytes),
                                      {MemoryUse::gradients, &Measures::gradient_bytes},

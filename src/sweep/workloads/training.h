@@ -1,4 +1,4 @@
-// The training workload: a model, its data and a strategy, stepped and timed.
+// The training workload: a model, its data and a strategy, run and timed step by step.
 #pragma once
 
 #include "data/loader.h"
@@ -28,12 +28,13 @@ class Training final : public Workload {
  private:
   std::vector<specs::Dimension> inside_copies() const;
   ReferenceRun shared_reference(int64_t replica);
-  bool is_equal_in_copies(int64_t sum) const;  // on all ranks
+  bool is_equal_in_copies(int64_t sum) const;  // the same on all ranks
   double loss_of_own_copy(double own) const;   // on rank 0
   std::string divergence(const std::vector<double>& losses, const std::vector<double>& norms,
-                         const ReferenceRun& reference) const;  // on all ranks
+                         const ReferenceRun& reference) const;  // the same on all ranks
   Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
-  // Of what the model has counted, on rank 0: of all ranks, or of rank 0 alone. Empty: it has no experts.
+  // Tokens that each expert was given since the model began to count, on rank 0: of all ranks, or with `own`
+  // of rank 0 alone. Empty if the model has no experts.
   std::vector<double> expert_load_of_ranks(bool own) const;
   void collect_expert_load(Record& record) const;
   void collect_memory(Record& record);
@@ -56,7 +57,7 @@ class Training final : public Workload {
   std::unique_ptr<DataSource> source_;
   std::unique_ptr<Loader> loader_;
   double between_nodes_before_ = 0;
-  // Of the steps after verification; on the device, one number each.
+  // First and last loss of the steps after verification: one number each, on the device.
   at::Tensor first_loss_, last_loss_;
   int64_t num_steps_ = 0;
 };

@@ -1,5 +1,7 @@
-// The ablations of a point: its steps without communication, and its communication without steps. They show
-// how much of the communication hides behind computing, whatever the phases say.
+// The ablations of a point: its steps without communication, and its communication without computing.
+// Together with the time of a normal step they show how much of the communication is hidden behind computing:
+// overlap = 1 - (step - compute only) / communication only. This does not depend on how a step is divided
+// into phases.
 #include <algorithm>
 
 #include "base/log.h"
@@ -9,12 +11,13 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kMostSteps =
-    10;  // of each ablation: a point must not take longer for its ablations than for itself
+// Most steps of an ablation, which should not take longer than the measurement itself.
+constexpr int64_t kMostSteps = 10;
 
 }  // namespace
 
-// Seconds of each of `times` steps on this rank, after one that is not counted. details: records all of them.
+// Returns the seconds of `times` steps on this rank; one more before them is not counted. `details` records
+// all steps, including that one.
 std::vector<double> Training::timed(int64_t times, const std::function<void()>& step, StepRecorder* details) {
   Executor& executor = *setup_.executor;
   executor.set_details(details);
@@ -28,7 +31,7 @@ std::vector<double> Training::timed(int64_t times, const std::function<void()>& 
   return seconds;
 }
 
-// Three steps, instruction by instruction, of all ranks in one file.
+// Writes a trace of three steps, instruction by instruction, of all ranks into one file.
 void Training::trace_steps(const std::function<void()>& train) {
   constexpr int64_t kTracedSteps = 3;
   StepRecorder recorder(comm_.device(), StepRecorder::Detail::instructions);
@@ -37,7 +40,7 @@ void Training::trace_steps(const std::function<void()>& train) {
   if (group_.rank() == 0 && !trouble.empty()) log_warning("the trace was not written: " + trouble);
 }
 
-// Steps in which nothing moves; block by block, too.
+// Times steps without communication, also block by block.
 std::vector<double> Training::timed_compute(Record& record, int64_t times,
                                             const std::function<void()>& train) {
   StepRecorder recorder(comm_.device(), StepRecorder::Detail::blocks);
@@ -55,8 +58,9 @@ std::vector<double> Training::timed_compute(Record& record, int64_t times,
   return seconds;
 }
 
-// The parameters stay as they are (learning rate 0), so the muted steps compute on values of the usual size:
-// groups that would have been gathered hold what was gathered last. Nothing trains afterwards.
+// The learning rate is 0, so parameters keep their values, and steps without communication compute on values
+// of the usual size: a group that would have been gathered still holds what was gathered last. Nothing trains
+// after this.
 void Training::measure_ablations(Record& record) {
   Executor& executor = *setup_.executor;
   setup_.state->optimizer().set_learning_rate(0);
@@ -66,11 +70,12 @@ void Training::measure_ablations(Record& record) {
     record.samples.push_back(strategies::to_series(program));
   if (!point_.training.graph) static_cast<void>(timed(0, train));
   if (!trace_.empty()) trace_steps(train);
-  // What is replayed is not measured block by block, and its rate stays what it was; it communicates nothing.
+  // A CUDA graph is replayed as a whole. It cannot be measured block by block, and its captured learning rate
+  // stays what it was. A point that uses graphs does not communicate either.
   if (point_.training.graph) return;
   const int64_t times = std::clamp<int64_t>(point_.sampling.min_steps, 1, kMostSteps);
   const auto compute = group_.gather(timed_compute(record, times, train));
-  // The same on all ranks: operations are collective.
+  // All ranks must take the same decision here, because operations are collective.
   const bool communicates = !program.calls.empty() && comm_.size() > 1;
   std::vector<double> communication;
   executor.set_ablation(Ablation::communication_only);

@@ -1,4 +1,5 @@
-// Throughput, phases, and predictions beside what was measured.
+// Computes throughput, phases and predictions of a training point, to be stored together with what was
+// measured.
 #include "sweep/workloads/training_results.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace shardmark {
 namespace {
 
-// Wall time of all windows, each as long as its slowest rank took.
+// Sum over windows of the wall time of the slowest rank.
 double total_window_s(const Series& window) {
   double total = 0;
   for (int64_t column = 0; column < window.columns; ++column) {
@@ -27,7 +28,7 @@ double total_window_s(const Series& window) {
   return total;
 }
 
-// Median over steps of a phase, on the rank that was slowest in each step: so that phases add up to the step.
+// Median over steps of a phase. In each step the slowest rank counts, so that the phases add up to the step.
 double phase_s(const Series& step, const Series& phase) {
   std::vector<double> values;
   for (int64_t column = 0; column < step.columns; ++column) {
@@ -39,8 +40,9 @@ double phase_s(const Series& step, const Series& phase) {
   return median(values);
 }
 
-// Of a whole model by the formulas of its strategy's paper; of a layout, for which papers have none of all
-// together, by the program of this rank's stage.
+// The predicted cost of a rank. If every rank has the whole model it is given by the formulas of the
+// strategy's paper. For layouts that divide a copy of the model no paper has formulas for all dimensions
+// together, so the program of the rank's stage is used.
 strategies::StagesCost predicted_cost(const Point& point, int64_t rank) {
   const TrainingPoint& t = point.training;
   const auto batch = static_cast<double>(t.batch_size);

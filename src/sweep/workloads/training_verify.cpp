@@ -1,5 +1,6 @@
-// Verification of a training point: its first steps against training on one device, and replicas against each
-// other.
+// Verifies a training point before it is timed: its first steps against training on one device (reference.h),
+// and the replicated state of ranks against each other, bit by bit. The losses show wrong forward passes and
+// data, the gradient norms show wrong reductions, and the second step shows wrong updates.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,8 +13,8 @@
 namespace shardmark {
 namespace {
 
-// fp32 sums in another order differ by rounding, and batch norm amplifies it; low precision is compared with
-// fp32. A wrong scale or a lost reduction differs by much more than this.
+// fp32 sums in another order differ by rounding, and batch norm amplifies the difference. Low precision is
+// compared with fp32. A wrong scale or a missing reduction makes a much larger difference than these bounds.
 double tolerance(const std::string& precision) {
   return precision == "fp64" ? 1e-8 : precision == "fp32" ? 1e-3 : 3e-2;
 }
@@ -22,8 +23,8 @@ double relative_difference(double value, double expected) {
   return std::abs(value - expected) / std::max(std::abs(expected), 1e-300);
 }
 
-// The share of choices of a mixture's experts that other experts got, at least: those that changed places are
-// not seen.
+// A lower bound of the share of tokens that went to other experts than on one device. Only the load of each
+// expert is compared, so tokens that changed places are not seen.
 double moved_share(const std::vector<double>& load, const std::vector<double>& expected) {
   double moved = 0, all = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -33,7 +34,8 @@ double moved_share(const std::vector<double>& load, const std::vector<double>& e
   return all > 0 ? moved / all : 0;
 }
 
-// Where training first stops being finite: twice the step, and 1 more where only the gradient norm is not.
+// The first value that is not finite: 2 x step for a loss, 2 x step + 1 for a gradient norm, 2 x
+// kReferenceSteps if all are finite.
 int64_t first_not_finite(const std::vector<double>& losses, const std::vector<double>& norms) {
   for (size_t step = 0; step < losses.size(); ++step) {
     if (!std::isfinite(losses[step])) return 2 * static_cast<int64_t>(step);
@@ -47,7 +49,8 @@ std::string not_finite_text(int64_t where) {
                      where / 2 + 1);
 }
 
-// Sums the bits of all replicated state: equal on all ranks if and only if (but for luck) the state is.
+// The sum of all bits of the replicated state. It is equal on all ranks if the state is, and almost surely
+// differs if the state differs.
 int64_t checksum(const std::vector<at::Tensor>& tensors) {
   int64_t sum = 0;
   for (const auto& tensor : tensors) sum += item<int64_t>(tensor.view(at::kInt).sum(at::kLong));
@@ -60,10 +63,10 @@ Check Training::verify() {
   const bool replicas = setup_.state->program().strategy == "single" && point_.data_ranks() > 1;
   setup_.state->publish();
   const ReferenceRun reference = shared_reference(replicas ? 0 : -1);
-  meter::reset_peak();  // the reference's memory is not the point's
+  meter::reset_peak();  // the memory of the reference does not count
 
-  const bool draws =
-      std::exchange(setup_.model->draws, false);  // ranks drop other elements than one device would
+  // Dropout is off: ranks would drop other elements than one device does.
+  const bool draws = std::exchange(setup_.model->draws, false);
   std::vector<double> losses, norms;
   if (setup_.model->expert_load.defined()) setup_.model->expert_load.zero_();
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
@@ -73,18 +76,19 @@ Check Training::verify() {
     norms.push_back(item<double>(result.gradient_norm));
   }
   setup_.model->draws = draws;
-  setup_.executor->recorder().take();  // no window's
+  setup_.executor->recorder().take();  // these steps belong to no window
   if (group_.max(static_cast<int64_t>(failure() != nullptr)) != 0) return {};
 
   const std::vector<double> load = expert_load_of_ranks(replicas);
 
-  // Before anything is compared: a NaN has no difference, and its bits may differ from rank to rank.
+  // This comes before any comparison: a difference from NaN is NaN, and the bits of NaNs may differ between
+  // ranks.
   if (const std::string trouble = divergence(losses, norms, reference); !trouble.empty())
     return {true, "wrong: " + trouble, Measures::kNone};
 
   const int64_t sum = checksum(setup_.state->replicated());
-  // Nor are the checksum's copies; but graphs that are replayed allocate nothing, and have been captured
-  // here.
+  // The temporary copies for the checksum do not count as the point's memory either. A graph was captured
+  // during these steps, and its replays allocate nothing, so then the peak stays.
   if (!point_.training.graph) meter::reset_peak();
   if (!is_equal_in_copies(sum)) return {true, "wrong: replicas differ between ranks", Measures::kNone};
   if (!reference.impossible.empty())
@@ -96,7 +100,7 @@ Check Training::verify() {
                                     relative_difference(norms[step], reference.norms[step])})
       check.error = std::max(check.error, difference);
   }
-  // A replica's data are rank 0's alone.
+  // With independent replicas only rank 0 trained on the data of the reference.
   check.error = group_.max(group_.rank() == 0 ? check.error : 0.0);
   if (setup_.state->program().lossy) return lossy_check(losses, reference.losses);
   const double moved = group_.max(group_.rank() == 0 ? moved_share(load, reference.expert_load) : 0);
@@ -115,8 +119,8 @@ Check Training::verify() {
   return check;
 }
 
-// Says where the first steps are not finite, here or on one device; empty: they are finite on both. The same
-// on all ranks.
+// Says where the first steps are not finite, here or on one device; empty if all are finite. The same on all
+// ranks.
 std::string Training::divergence(const std::vector<double>& losses, const std::vector<double>& norms,
                                  const ReferenceRun& reference) const {
   constexpr int64_t kNowhere = 2 * kReferenceSteps;
@@ -131,8 +135,9 @@ std::string Training::divergence(const std::vector<double>& losses, const std::v
                      there == kNowhere ? "it is finite" : not_finite_text(there));
 }
 
-// A lossy reduction is not equal, by choice: only the first loss, which no reduction has touched, must be.
-// How far the last one is off is reported, whatever it is.
+// With a lossy reduction, results differ from the reference by design. Only the first loss, which no
+// reduction has affected yet, must be equal. The difference of the last loss is reported, however large it
+// is.
 Check Training::lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const {
   if (relative_difference(losses.front(), expected.front()) > tolerance(point_.training.precision))
     return {true, "wrong: the first loss differs from one device", Measures::kNone};
@@ -143,7 +148,7 @@ Check Training::lossy_check(const std::vector<double>& losses, const std::vector
           error};
 }
 
-// Among ranks that have the same part of the model.
+// Compares checksums among the ranks that hold the same part of the model.
 bool Training::is_equal_in_copies(int64_t sum) const {
   const specs::Mesh mesh = specs::mesh_of(point_);
   const HostGroup copies =
@@ -155,19 +160,20 @@ bool Training::is_equal_in_copies(int64_t sum) const {
 double Training::loss_of_own_copy(double own) const {
   const std::vector<double> all = group_.gather(std::vector<double>{own});
   double sum = 0;
-  for (size_t rank = 0; rank < all.size(); ++rank)  // rank 0's copy is all that is looked at
+  for (size_t rank = 0; rank < all.size(); ++rank)  // only the copy of rank 0 counts
     if (specs::mesh_of(point_).data_index_of(static_cast<int64_t>(rank)) == 0) sum += all[rank];
   return sum / static_cast<double>(point_.ranks_per_copy());
 }
 
-// Rank 0 trains the reference, unless an earlier point needed the same; the others wait for the result.
+// Rank 0 trains the reference unless an earlier point needed the same one; the other ranks wait for the
+// result.
 ReferenceRun Training::shared_reference(int64_t replica) {
   const std::string key = reference_key(point_, replica);
   heartbeat_.stage(kReferenceStage);
   if (group_.rank() == 0 && !references_.contains(key)) {
     references_[key] = run_reference(point_, *source_, comm_.device(), replica, heartbeat_);
-    empty_caches(
-        comm_.device());  // NCCL allocates beside torch's allocator, which would keep the reference's memory
+    // LibTorch's allocator would keep the memory of the reference, which NCCL could not use.
+    empty_caches(comm_.device());
   }
   heartbeat_.meet(kReferenceStage);
   group_.sleep_barrier();

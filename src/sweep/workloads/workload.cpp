@@ -1,4 +1,4 @@
-// The workloads by name.
+// Makes a workload by its name.
 #include "sweep/workloads/workload.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
-// What one point runs. The sweep knows nothing else: it sets up, verifies, samples and stores.
+// The interface of what a point runs. The sweep knows nothing else about it: it sets up, verifies, samples
+// and stores.
 #pragma once
 
 #include <exception>
@@ -17,33 +18,34 @@ namespace shardmark {
 
 struct Check {
   bool wrong = false;
-  std::string text;  // "equal to single", "unverified: why", or what differs
+  std::string text;  // "equal to one device", "unverified: why", or what differs
   double error = Measures::kNone;
-  bool is_too_large = false;  // unverified, for one device does not have the memory
+  // Unverified because one device does not have enough memory for the reference.
+  bool is_too_large = false;
 };
 
-// Where the ranks of a run are, and how fast a device is; the same for all points of a study.
+// The ranks and cores of a node, and the speed of a device; the same for all points of a study.
 struct Resources {
-  int local_ranks = 1;  // on this node
-  int num_cores = 1;    // of this node, for its ranks together
+  int local_ranks = 1;  // ranks on this node
+  int num_cores = 1;    // cores of this node for all its ranks together
   int threads_per_rank = 1;
-  // A thread of the transport's own takes a whole core of every rank: only where all of them have one to
-  // spare.
+  // A thread of the transport takes a whole core for every rank, so there is one only if all ranks have a
+  // core to spare.
   MovedBy communication() const {
     return num_cores >= local_ranks * (threads_per_rank + 1) ? MovedBy::thread : MovedBy::caller;
   }
-  std::map<std::string, double> peak_flops;       // by precision, of one rank; measured
+  std::map<std::string, double> peak_flops;       // by precision, of one rank, measured
   std::map<std::string, double> datasheet_flops;  // by precision
 };
 
-// What training on one device gave, by everything that determines it; filled as points are verified
-// (reference.h).
+// The result of training on one device (reference.h). The cache holds it under the text of everything that
+// determines it, and is filled as points are verified.
 struct ReferenceRun {
   std::vector<double> losses;
   std::vector<double> norms;
-  std::vector<double> expert_load;  // of a mixture of experts, in all of these steps: [layer, expert]
-  std::string impossible;           // why there is none
-  bool is_too_large = false;        // for that reason
+  std::vector<double> expert_load;  // tokens in all of these steps: [layer, expert]
+  std::string impossible;           // why there is no result; empty if there is
+  bool is_too_large = false;        // because one device lacks the memory
 };
 using ReferenceCache = std::map<std::string, ReferenceRun>;
 
@@ -53,38 +55,43 @@ struct WorkloadContext {
   Communicator& comm;
   const Resources& resources;
   ReferenceCache& references;
-  Heartbeat& heartbeat;    // what this rank does, for the watchdog
-  std::string trace = {};  // the file for a trace of some steps; empty: none
-  RoundCounts round = {};  // of a collective beside a load, as an earlier repetition had them
+  Heartbeat& heartbeat;    // tells the watchdog what this rank does
+  std::string trace = {};  // file for a trace of some steps; empty: none
+  // For a collective that runs together with a load: the counts of an earlier repetition.
+  RoundCounts round = {};
 };
 
-// What it does is done by all ranks in step (comm/in_step.h), but for allocate().
+// All functions but allocate() are called by all ranks in step (comm/in_step.h).
 class Workload {
  public:
   virtual ~Workload() = default;
-  virtual void allocate() = 0;  // once, first: this rank's memory. No calls; a rank may throw alone
-  // What this rank has failed by while it went on with the sequence of operations that others wait for; what
-  // comes out below then means nothing. nullptr: nothing.
+  // Called once, before all others, to take this rank's memory. It makes no collective calls, so a rank may
+  // throw alone.
+  virtual void allocate() = 0;
+  // The error of this rank, if it failed but continued with the sequence of operations that other ranks wait
+  // for. Results mean nothing then. nullptr if there was none.
   virtual std::exception_ptr failure() const { return nullptr; }
   virtual Check verify() = 0;  // before the first window
-  // Clears marks, and makes the first. Right after a barrier, at which the device had nothing to do: what is
-  // slow here, or differs between ranks, becomes part of the first step.
+  // Clears the marks and sets the first one. Called right after a barrier at which the device was idle:
+  // anything slow here, or different between ranks, would become part of the first step.
   virtual void begin_window() = 0;
-  virtual void step() = 0;        // enqueues one step or operation; no host sync on a GPU
-  virtual void close_window() {}  // after the last step: marks its end, if the next one's begin does
-  // After a window, which has been closed: this rank's durations, one row per phase of `phases()`, one column
-  // per step.
+  virtual void step() = 0;  // enqueues one step or operation; no host sync on a GPU
+  // Called after the last step; marks its end if only the begin of a next step would mark it.
+  virtual void close_window() {}
+  // Returns this rank's durations of the window that was closed: a row for each phase of `phases()`, a column
+  // for each step.
   virtual std::vector<std::vector<double>> end_window() = 0;
   virtual std::vector<std::string> phases() const = 0;  // names of kSeries; the first is "step"
-  virtual void derive(Record& record) const = 0;        // on rank 0, from record.samples: arithmetic only
-  // Fills in what only ranks know (memory, traffic, losses). Returns what is wrong with it, the same on all
-  // ranks; empty: nothing.
+  virtual void derive(Record& record) const = 0;        // on rank 0, from record.samples; only arithmetic
+  // Fills in what only the ranks know (memory, traffic, losses). Returns what is wrong with it, the same on
+  // all ranks; empty if nothing is.
   virtual std::string collect(Record& record) = 0;
-  // The last thing that a workload does. Series of its ablations (schema/fields.h), where it has any.
+  // Measures the ablations, if the workload has any, and stores their series (schema/series_info.h). Called
+  // last.
   virtual void measure_ablations(Record& record) { static_cast<void>(record); }
 };
 
-// From a point's workload name. Collective, and so is the end.
+// Makes the workload that the point names. Collective, and so is its destruction.
 std::unique_ptr<Workload> make_workload(const WorkloadContext& context);
 std::unique_ptr<Workload> make_training(const WorkloadContext& context);
 std::unique_ptr<Workload> make_collective(const WorkloadContext& context);
