@@ -2,13 +2,13 @@
 #include "analysis/report.h"
 
 #include "analysis/bmwg/tables.h"
+#include "analysis/findings/findings.h"
 #include "analysis/predict/collective_settings.h"
 #include "analysis/predict/gap.h"
 #include "analysis/predict/tables.h"
-#include "analysis/quality/findings.h"
-#include "analysis/quality/sustained.h"
 #include "analysis/reference/tables.h"
-#include "analysis/scaling/interconnects.h"
+#include "analysis/stats/interconnects.h"
+#include "analysis/stats/sustained.h"
 #include "analysis/tables/tables.h"
 
 namespace shardmark {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "analysis/bmwg/measured.h"
-#include "analysis/goodput/goodput.h"
 #include "analysis/reference/matched.h"
 #include "analysis/reference/rates.h"
-#include "analysis/scaling/scaling.h"
+#include "analysis/stats/goodput.h"
+#include "analysis/stats/scaling.h"
 #include "analysis/table/table.h"
 #include "schema/study.h"
 #include "specs/link.h"

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "analysis/slowest.h"
-#include "analysis/together.h"
+#include "analysis/frame/slowest.h"
+#include "analysis/frame/together.h"
 #include "base/stats.h"
 #include "specs/algorithms.h"
 

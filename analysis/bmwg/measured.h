@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/bmwg/formulas.h"
-#include "analysis/merged.h"
+#include "analysis/frame/merged.h"
 
 namespace shardmark {
 

@@ -4,9 +4,9 @@
 #include <tuple>
 
 #include "analysis/bmwg/tables.h"
-#include "analysis/quality/sustained.h"
-#include "analysis/slowest.h"
-#include "analysis/together.h"
+#include "analysis/frame/slowest.h"
+#include "analysis/frame/together.h"
+#include "analysis/stats/sustained.h"
 #include "base/stats.h"
 #include "strategies/brief_text.h"
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/about.h"
-#include "analysis/tables/training_columns.h"
 #include "base/stats.h"
 
 namespace shardmark {

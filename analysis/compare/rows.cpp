@@ -7,9 +7,9 @@
 #include <set>
 
 #include "analysis/compare/tables.h"
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
-#include "analysis/tables/training_columns.h"
 #include "base/units.h"
 
 namespace shardmark {

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "analysis/compare/compare.h"
-#include "analysis/junit.h"
-#include "analysis/merged.h"
+#include "analysis/frame/merged.h"
+#include "analysis/render/junit.h"
+#include "analysis/stats/compare.h"
 #include "analysis/table/table.h"
 
 namespace shardmark {

@@ -11,8 +11,8 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/frame/names.h"
 #include "analysis/overview/overview.h"
-#include "analysis/plots/names.h"
 #include "analysis/table/cells.h"
 #include "base/error.h"
 #include "base/units.h"

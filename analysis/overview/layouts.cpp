@@ -1,13 +1,13 @@
 // Which layout is fastest, over all that take the same samples in a step.
-#include "analysis/layouts.h"
+#include "analysis/frame/layouts.h"
 
 #include <fmt/format.h>
 
 #include <map>
 
-#include "analysis/compare/ranking.h"
+#include "analysis/frame/names.h"
 #include "analysis/overview/overview.h"
-#include "analysis/plots/names.h"
+#include "analysis/stats/ranking.h"
 #include "analysis/table/cells.h"
 #include "strategies/brief_text.h"
 

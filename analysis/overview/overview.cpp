@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/layouts.h"
-#include "analysis/plots/names.h"
-#include "analysis/quality/findings.h"
+#include "analysis/findings/findings.h"
+#include "analysis/frame/layouts.h"
+#include "analysis/frame/names.h"
 #include "base/units.h"
 #include "schema/imported.h"
 #include "strategies/brief_text.h"

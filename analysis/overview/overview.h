@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/compare/settings.h"
-#include "analysis/scaling/scaling.h"
+#include "analysis/stats/scaling.h"
+#include "analysis/stats/settings.h"
 #include "analysis/table/table.h"
 
 namespace shardmark {

@@ -1,5 +1,5 @@
 // Which setting is fastest, for each point that was measured under several.
-#include "analysis/compare/settings.h"
+#include "analysis/stats/settings.h"
 
 #include <algorithm>
 

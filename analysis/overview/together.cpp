@@ -1,10 +1,10 @@
 // What a collective and other work cost each other when they run at the same time, a row for each load.
-#include "analysis/together.h"
+#include "analysis/frame/together.h"
 
 #include <fmt/format.h>
 
+#include "analysis/frame/names.h"
 #include "analysis/overview/overview.h"
-#include "analysis/plots/names.h"
 #include "analysis/table/cells.h"
 #include "base/units.h"
 #include "strategies/brief_text.h"

@@ -7,13 +7,13 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/compare/compare.h"
-#include "analysis/compare/ranking.h"
+#include "analysis/frame/rows.h"
+#include "analysis/frame/training_columns.h"
 #include "analysis/overview/overview.h"
-#include "analysis/plots/rows.h"
+#include "analysis/stats/compare.h"
+#include "analysis/stats/ranking.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

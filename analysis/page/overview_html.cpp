@@ -1,6 +1,6 @@
 // The top of the page: the same answers as the first screen of a terminal.
-#include "analysis/page/html.h"
 #include "analysis/page/parts.h"
+#include "analysis/render/html.h"
 
 namespace shardmark {
 namespace {

@@ -9,12 +9,12 @@
 #include <map>
 #include <set>
 
-#include "analysis/assets.h"
-#include "analysis/page/html.h"
+#include "analysis/frame/assets.h"
 #include "analysis/page/parts.h"
 #include "analysis/plots/plots.h"
-#include "analysis/plots/svg.h"
 #include "analysis/reference/tables.h"
+#include "analysis/render/html.h"
+#include "analysis/render/svg.h"
 #include "base/units.h"
 
 namespace shardmark {

@@ -5,11 +5,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "analysis/known.h"
-#include "analysis/page/html.h"
+#include "analysis/frame/known.h"
+#include "analysis/frame/suite_of.h"
 #include "analysis/page/parts.h"
-#include "analysis/page/suite_of.h"
-#include "analysis/plots/pipeline_svg.h"
+#include "analysis/render/html.h"
+#include "analysis/render/pipeline_svg.h"
 #include "analysis/table/cells.h"
 #include "base/units.h"
 #include "schema/fields.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
 #include "analysis/plots/plots.h"
 #include "base/units.h"
 #include "specs/collectives.h"

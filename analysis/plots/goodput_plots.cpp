@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "analysis/goodput/goodput.h"
 #include "analysis/plots/plots.h"
+#include "analysis/stats/goodput.h"
 #include "base/units.h"
 
 namespace shardmark {

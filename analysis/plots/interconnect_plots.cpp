@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "analysis/plots/plots.h"
-#include "analysis/scaling/interconnects.h"
+#include "analysis/stats/interconnects.h"
 #include "base/units.h"
 
 namespace shardmark {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "analysis/plots/plots.h"
-#include "analysis/plots/series.h"
+#include "analysis/stats/series.h"
 #include "base/units.h"
 
 namespace shardmark {

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "analysis/layouts.h"
-#include "analysis/plots/rows.h"
+#include "analysis/frame/layouts.h"
+#include "analysis/frame/rows.h"
 #include "base/units.h"
 #include "strategies/brief_text.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "analysis/plots/rows.h"
+#include "analysis/frame/rows.h"
 #include "analysis/table/cells.h"
 #include "base/units.h"
 

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "analysis/scaling/interconnects.h"
+#include "analysis/stats/interconnects.h"
 
 namespace shardmark {
 

@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "analysis/merged.h"
-#include "analysis/plots/names.h"
-#include "analysis/plots/plot.h"
-#include "analysis/scaling/scaling.h"
+#include "analysis/frame/merged.h"
+#include "analysis/frame/names.h"
+#include "analysis/render/plot.h"
+#include "analysis/stats/scaling.h"
 #include "specs/link.h"
 
 namespace shardmark {
@@ -15,7 +15,7 @@ namespace shardmark {
 using Plots = std::vector<Plot>;
 struct OneRankStep;     // interconnects.h
 struct PredictedPoint;  // predict/tables.h
-struct GoodputRow;      // goodput/goodput.h
+struct GoodputRow;      // stats/goodput.h
 struct FailureQuery;
 
 Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/plots/rows.h"
-#include "analysis/slowest.h"
+#include "analysis/frame/rows.h"
+#include "analysis/frame/slowest.h"
 #include "base/units.h"
 
 namespace shardmark {

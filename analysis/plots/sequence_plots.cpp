@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "analysis/frame/sequences.h"
 #include "analysis/plots/plots.h"
-#include "analysis/sequences.h"
 #include "analysis/table/cells.h"
 #include "base/units.h"
 #include "schema/axes.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "analysis/plots/plots.h"
-#include "analysis/quality/sustained.h"
+#include "analysis/stats/sustained.h"
 #include "strategies/brief_text.h"
 
 namespace shardmark {

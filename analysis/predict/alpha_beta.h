@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/scaling/estimate.h"
-#include "analysis/scaling/least_squares.h"
+#include "analysis/frame/estimate.h"
+#include "analysis/stats/least_squares.h"
 #include "specs/collective_cost.h"
 
 namespace shardmark {

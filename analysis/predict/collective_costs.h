@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/merged.h"
+#include "analysis/frame/merged.h"
 #include "analysis/predict/alpha_beta.h"
 #include "specs/link.h"
 

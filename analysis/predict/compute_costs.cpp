@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
 #include "base/stats.h"
 #include "specs/specs.h"
 #include "strategies/strategy.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/merged.h"
+#include "analysis/frame/merged.h"
 #include "strategies/simulate.h"
 #include "strategies/strategy.h"
 

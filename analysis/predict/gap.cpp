@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
 
 namespace shardmark {
 namespace {

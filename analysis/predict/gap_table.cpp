@@ -1,9 +1,9 @@
 // Measured steps beside what the study's own collectives say.
 #include <fmt/format.h>
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/predict/gap.h"
 #include "analysis/table/cells.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

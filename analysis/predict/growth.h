@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/scaling/estimate.h"
+#include "analysis/frame/estimate.h"
 
 namespace shardmark {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/predict/tables.h"
 #include "analysis/table/cells.h"
-#include "analysis/tables/training_columns.h"
 #include "base/stats.h"
 #include "base/units.h"
 #include "strategies/brief_text.h"

@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "analysis/known.h"
-#include "analysis/plots/names.h"
+#include "analysis/frame/known.h"
+#include "analysis/frame/names.h"
 #include "analysis/predict/compute_costs.h"
 #include "base/units.h"
 #include "strategies/brief_text.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
 #include "analysis/predict/tables.h"
 #include "base/error.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
 #include "analysis/predict/shortlist.h"
 #include "strategies/strategy.h"
 

@@ -1,7 +1,7 @@
 // Simulated steps in the form of measured ones.
 #include <fmt/format.h>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
 #include "analysis/predict/tables.h"
 #include "strategies/brief_text.h"
 #include "strategies/step_trace.h"

@@ -5,15 +5,15 @@
 #include <map>
 #include <set>
 
-#include "analysis/known.h"
-#include "analysis/layouts.h"
-#include "analysis/plots/names.h"
+#include "analysis/frame/known.h"
+#include "analysis/frame/layouts.h"
+#include "analysis/frame/names.h"
+#include "analysis/frame/training_columns.h"
 #include "analysis/predict/left_out.h"
 #include "analysis/predict/predicted_layouts.h"
 #include "analysis/predict/shortlist.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
-#include "analysis/tables/training_columns.h"
 #include "base/error.h"
 #include "strategies/brief_text.h"
 

@@ -9,8 +9,8 @@
 #include <random>
 #include <set>
 
-#include "analysis/known.h"
-#include "analysis/together.h"
+#include "analysis/frame/known.h"
+#include "analysis/frame/together.h"
 #include "base/stats.h"
 #include "specs/collectives.h"
 #include "strategies/program_series.h"

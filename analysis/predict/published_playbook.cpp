@@ -9,8 +9,8 @@
 #include <limits>
 #include <map>
 
-#include "analysis/assets.h"
-#include "analysis/csv_rows.h"
+#include "analysis/frame/assets.h"
+#include "analysis/frame/csv_rows.h"
 #include "base/error.h"
 #include "base/stats.h"
 #include "strategies/strategy.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/layouts.h"
+#include "analysis/frame/layouts.h"
 #include "analysis/predict/published_playbook.h"
 #include "analysis/predict/shortlist.h"
 #include "analysis/table/cells.h"

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "analysis/layouts.h"
-#include "analysis/page/suite_of.h"
+#include "analysis/frame/layouts.h"
+#include "analysis/frame/suite_of.h"
 #include "analysis/predict/predicted_layouts.h"
 #include "base/error.h"
 #include "base/units.h"

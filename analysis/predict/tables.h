@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/goodput/goodput.h"
 #include "analysis/predict/predictor.h"
+#include "analysis/stats/goodput.h"
 #include "analysis/table/table.h"
 #include "schema/throughput.h"
 

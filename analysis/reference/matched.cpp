@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/compare/launches.h"
+#include "analysis/frame/launches.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "schema/file.h"

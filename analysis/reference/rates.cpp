@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/assets.h"
-#include "analysis/csv_rows.h"
+#include "analysis/frame/assets.h"
+#include "analysis/frame/csv_rows.h"
 #include "analysis/reference/matched.h"
 #include "base/error.h"
 #include "specs/link.h"

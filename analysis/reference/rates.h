@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/merged.h"
+#include "analysis/frame/merged.h"
 
 namespace shardmark {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
-#include "analysis/tables/training_columns.h"
 #include "base/units.h"
 #include "specs/link.h"
 #include "strategies/brief_text.h"

@@ -1,9 +1,9 @@
 // See about.h.
 #include "analysis/tables/about.h"
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
-#include "analysis/tables/training_columns.h"
 #include "base/units.h"
 #include "strategies/brief_text.h"
 

@@ -1,7 +1,7 @@
 // Which point a row is about, for tables that hold training points and collectives together.
 #pragma once
 
-#include "analysis/merged.h"
+#include "analysis/frame/merged.h"
 #include "analysis/table/columns.h"
 
 namespace shardmark {

@@ -7,11 +7,11 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 #include "strategies/brief_text.h"
 
 namespace shardmark {

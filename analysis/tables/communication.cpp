@@ -2,11 +2,11 @@
 // recorded.
 #include <cmath>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
+#include "analysis/frame/training_columns.h"
 #include "analysis/predict/predictor.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 #include "strategies/step_traffic.h"
 
 namespace shardmark {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/reference/matched.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

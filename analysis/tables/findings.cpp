@@ -1,5 +1,5 @@
 // Findings in words, each with the point it is about.
-#include "analysis/quality/findings.h"
+#include "analysis/findings/findings.h"
 
 #include "analysis/table/cells.h"
 #include "analysis/tables/about.h"

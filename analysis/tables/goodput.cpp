@@ -1,8 +1,8 @@
 // What failures leave of measured points, and of training runs.
-#include "analysis/goodput/goodput.h"
+#include "analysis/stats/goodput.h"
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

@@ -1,12 +1,12 @@
 // Interconnects compared: Amdahl's curve of a step over each link, and the all-reduce of its gradients.
-#include "analysis/scaling/interconnects.h"
+#include "analysis/stats/interconnects.h"
 
 #include <fmt/format.h>
 
 #include <array>
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

@@ -1,14 +1,14 @@
 // Layouts of the same training beside each other: which is fastest, and what each waits for.
-#include "analysis/layouts.h"
+#include "analysis/frame/layouts.h"
 
 #include <algorithm>
 
-#include "analysis/bubble.h"
-#include "analysis/compare/ranking.h"
+#include "analysis/frame/training_columns.h"
+#include "analysis/stats/bubble.h"
+#include "analysis/stats/ranking.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

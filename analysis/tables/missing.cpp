@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/scaling/interconnects.h"
+#include "analysis/stats/interconnects.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "analysis/tables/tables.h"

@@ -1,9 +1,9 @@
 // Where the time of a step goes.
 #include <cmath>
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/quality/peaks.h"
+#include "analysis/frame/peaks.h"
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 #include "base/stats.h"
 
 namespace shardmark {

@@ -1,10 +1,10 @@
 // Weak and strong scaling: throughput and efficiency over ranks, with the base that efficiency refers to.
-#include "analysis/scaling/scaling.h"
+#include "analysis/stats/scaling.h"
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

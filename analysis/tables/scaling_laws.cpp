@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "analysis/scaling/scaling.h"
+#include "analysis/frame/training_columns.h"
+#include "analysis/stats/scaling.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 #include "base/units.h"
 
 namespace shardmark {

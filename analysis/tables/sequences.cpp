@@ -1,10 +1,10 @@
 // What longer sequences cost: time, memory, and attention's share of the computing.
-#include "analysis/sequences.h"
+#include "analysis/frame/sequences.h"
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

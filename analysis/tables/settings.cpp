@@ -1,11 +1,11 @@
 // Which setting is best: points that differ in the variables, threads or binding of their ranks alone, below
 // each other.
-#include "analysis/compare/settings.h"
+#include "analysis/stats/settings.h"
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/about.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <tuple>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 #include "base/units.h"
 
 namespace shardmark {

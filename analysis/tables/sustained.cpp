@@ -1,5 +1,5 @@
 // Sustained runs: times, devices, ranks.
-#include "analysis/quality/sustained.h"
+#include "analysis/stats/sustained.h"
 
 #include <fmt/format.h>
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "analysis/goodput/goodput.h"
-#include "analysis/merged.h"
-#include "analysis/scaling/scaling.h"
+#include "analysis/frame/merged.h"
+#include "analysis/stats/goodput.h"
+#include "analysis/stats/scaling.h"
 #include "analysis/table/table.h"
 
 namespace shardmark {

@@ -1,10 +1,10 @@
 // Collectives beside a load: how much of the shorter one is hidden when both run at the same time.
-#include "analysis/together.h"
+#include "analysis/frame/together.h"
 
+#include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/about.h"
 #include "analysis/tables/tables.h"
-#include "analysis/tables/training_columns.h"
 
 namespace shardmark {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <set>
 
-#include "analysis/compare/baseline.h"
 #include "analysis/compare/tables.h"
 #include "analysis/reference/matched.h"
+#include "analysis/stats/baseline.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/junit_output.h"

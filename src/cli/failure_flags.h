@@ -2,7 +2,7 @@
 // need it.
 #pragma once
 
-#include "analysis/goodput/goodput.h"
+#include "analysis/stats/goodput.h"
 #include "cli/values.h"
 
 namespace shardmark {

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <string>
 
-#include "analysis/junit.h"
+#include "analysis/render/junit.h"
 #include "base/node.h"
 #include "cli/table_output.h"
 #include "schema/file.h"

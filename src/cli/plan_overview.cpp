@@ -6,7 +6,7 @@
 #include <cctype>
 #include <map>
 
-#include "analysis/plots/rows.h"
+#include "analysis/frame/rows.h"
 #include "cli/plan_tables.h"
 
 namespace shardmark {

@@ -1,7 +1,7 @@
 // Writes plots as files.
 #include "cli/plot_output.h"
 
-#include "analysis/plots/files.h"
+#include "analysis/render/files.h"
 #include "base/error.h"
 #include "base/log.h"
 

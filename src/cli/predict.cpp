@@ -6,12 +6,12 @@
 #include <cmath>
 #include <memory>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
 #include "analysis/predict/left_out.h"
 #include "analysis/predict/predicted_layouts.h"
 #include "analysis/predict/published_playbook.h"
 #include "analysis/predict/tables.h"
-#include "analysis/scaling/interconnects.h"
+#include "analysis/stats/interconnects.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/command.h"

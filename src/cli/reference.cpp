@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "analysis/reference/admission.h"
+#include "analysis/admission.h"
 #include "analysis/reference/tables.h"
 #include "base/error.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 // Draws a pipeline's timeline as text, in the form of the papers' figures: stages from top to bottom, time
-// from left to right. analysis/plots/pipeline_svg.h draws it as SVG.
+// from left to right. analysis/render/pipeline_svg.h draws it as SVG.
 #pragma once
 
 #include <string>

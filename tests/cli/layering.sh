@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # QUICK
 # The house rules a machine can check: a folder includes only what stands above it, the analysis side needs no torch, MPI or
-# CUDA, only base/log writes to the standard streams, and each file opens with what it is; no
+# CUDA, only base/log writes to the standard streams, and each file opens with what it is, unless it implements a header that says so; no
 # namespace has two types of one name, of which a linked program would take either (the one-definition rule).
 set -euo pipefail
 
 readonly LAYERS=(base schema specs strategies plan import data/order data/files launch comm/watch comm/mpi/engine doctor device comm doctor/machine kernels models data executor sweep train cli)
+# The rooms of analysis, in the same order; "analysis" itself holds the report, which puts the tables together.
+readonly ROOMS=(analysis/{table,frame,stats,reference,findings,predict,render,tables,bmwg,overview} analysis analysis/{compare,plots,page})
 readonly PLAIN=(base schema specs strategies plan import data/order data/files launch)
 readonly LIGHT=("${PLAIN[@]}" comm/watch comm/mpi/engine doctor)
 # Only base/log writes to the standard streams: what files and flags hold is shown there, not obeyed by a terminal.
@@ -17,7 +19,7 @@ readonly HEAVY='#include [<"](ATen|c10|torch|mpi\.h|cuda|nccl|nvml)'
 bad_includes() {
   local file=$1
   shift
-  awk -v all="${LAYERS[*]} analysis" -v allowed="$*" '
+  awk -v all="${LAYERS[*]} ${ROOMS[*]}" -v allowed="$*" '
     BEGIN { count = split(all, layers, " "); split(allowed, names, " "); for (i in names) is_allowed[names[i]] = 1 }
     /^#include "(src\/)?[a-z_]+\// {
       path = $2; layer = ""
@@ -46,12 +48,17 @@ broken_rules() {
   for layer in "${LAYERS[@]}"; do
     above+=("$layer")
     while read -r file; do
-      if [[ $layer == cli ]]; then bad_includes "$file" "${above[@]}" analysis; else bad_includes "$file" "${above[@]}"; fi
+      if [[ $layer == cli ]]; then bad_includes "$file" "${above[@]}" "${ROOMS[@]}"; else bad_includes "$file" "${above[@]}"; fi
     done < <(sources_of_layer "$root/src" "$layer")
   done
-  while read -r file; do bad_includes "$file" base schema specs strategies analysis; done < <(sources "$root/analysis")
+  above=(base schema specs strategies)
+  for layer in "${ROOMS[@]}"; do
+    above+=("$layer")
+    while read -r file; do bad_includes "$file" "${above[@]}"; done < <(
+      find "$root/$layer" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')' 2>/dev/null | sort)
+  done
   # Commands outside cli/run/ are in every build.
-  while read -r file; do bad_includes "$file" "${PLAIN[@]}" analysis cli; done < <(find "$root/src/cli" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')')
+  while read -r file; do bad_includes "$file" "${PLAIN[@]}" "${ROOMS[@]}" cli; done < <(find "$root/src/cli" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')')
   while read -r file; do grep -nE "$HEAVY" "$file" | sed "s|^|$file:|" || true; done < <(
     for layer in "${LIGHT[@]}"; do sources_of_layer "$root/src" "$layer"; done
     sources "$root/analysis")
@@ -61,7 +68,7 @@ broken_rules() {
   done < <(sources "$root/src" "$root/analysis")
   sources "$root/src" "$root/analysis" | xargs --no-run-if-empty awk "$SAME_TYPES"
   while read -r file; do
-    [[ $(head -c 2 "$file") == // ]] || echo "$file: must open with a comment that says what it is"
+    [[ $(head -c 2 "$file") == // || $file == *.cpp && -e ${file%.cpp}.h ]] || echo "$file: must open with a comment that says what it is"
   done < <(sources "$root/src" "$root/analysis" "$root/suites" "$root/tests")
 }
 
@@ -83,7 +90,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 # First the check itself: each of these files breaks one rule, and the good one none.
 house=$scratch/house
-mkdir -p "$house"/src/{base,schema,comm/mpi/engine,executor,strategies,cli/run} "$house"/analysis
+mkdir -p "$house"/src/{base,schema,comm/mpi/engine,executor,strategies,cli/run} "$house"/analysis/{frame,tables}
 expect() {  # path, content, what the complaint must hold (empty: none)
   printf '%b\n' "$2" >"$house/$1"
   local said
@@ -105,6 +112,9 @@ expect src/comm/mpi/engine/a.cpp '// Heavy.\n#include <mpi.h>' 'mpi.h'
 expect src/comm/mpi/engine/b.cpp '// Up.\n#include "comm/mpi/jobs.h"' 'comm/mpi/jobs.h'
 expect src/comm/mpi/b.cpp '// Down.\n#include "comm/mpi/engine/engine.h"' ''
 expect analysis/a.h '// Heavy.\n#include <ATen/ATen.h>' 'ATen'
+expect analysis/frame/a.h '// Up.\n#include "analysis/tables/tables.h"' 'analysis/tables/tables.h'
+expect analysis/frame/a.cpp '// Up.\n#include "analysis/report.h"' 'analysis/report.h'
+expect analysis/tables/a.cpp '// Down.\n#include "analysis/frame/merged.h"\n#include "schema/point.h"' ''
 expect src/cli/a.cpp '// Prints.\nfmt::print("x");' 'fmt::print'
 expect src/cli/a.cpp '// In every build.\n#include "comm/communicator.h"' 'comm/communicator.h'
 expect src/cli/run/a.cpp '// Good.\n#include "comm/communicator.h"' ''

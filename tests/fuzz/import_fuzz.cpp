@@ -4,9 +4,9 @@
 #include <array>
 #include <string>
 
+#include "analysis/admission.h"
 #include "analysis/predict/predictor.h"
 #include "analysis/predict/tables.h"
-#include "analysis/reference/admission.h"
 #include "import/results.h"
 #include "study_use.h"
 

@@ -3,12 +3,12 @@
 
 #include <sstream>
 
-#include "analysis/compare/baseline.h"
 #include "analysis/compare/tables.h"
 #include "analysis/export.h"
+#include "analysis/frame/suite_of.h"
 #include "analysis/overview/overview.h"
-#include "analysis/page/suite_of.h"
 #include "analysis/report.h"
+#include "analysis/stats/baseline.h"
 #include "fuzz_target.h"
 #include "schema/json.h"
 

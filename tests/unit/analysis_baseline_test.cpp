@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "analysis/compare/baseline.h"
+#include "analysis/stats/baseline.h"
 #include "schema_fixture.h"
 
 namespace shardmark {

@@ -1,7 +1,7 @@
 // Communication of a step in the report, by phase.
 #include <gtest/gtest.h>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
 #include "analysis/tables/tables.h"
 #include "analysis_fixture.h"
 #include "strategies/program_series.h"

@@ -9,7 +9,7 @@
 #include <functional>
 #include <random>
 
-#include "analysis/compare/compare.h"
+#include "analysis/stats/compare.h"
 #include "base/error.h"
 #include "readme_block.h"
 

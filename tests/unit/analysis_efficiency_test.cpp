@@ -2,9 +2,9 @@
 // machine explains is a finding.
 #include <gmock/gmock.h>
 
+#include "analysis/findings/findings.h"
 #include "analysis/overview/overview.h"
 #include "analysis/page/page.h"
-#include "analysis/quality/findings.h"
 #include "analysis/report.h"
 #include "analysis_fixture.h"
 

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/findings/findings.h"
 #include "analysis/overview/overview.h"
-#include "analysis/quality/findings.h"
 #include "analysis/report.h"
 #include "analysis_fixture.h"
 #include "schema/fields.h"

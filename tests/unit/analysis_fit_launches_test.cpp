@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/scaling/fit.h"
+#include "analysis/stats/fit.h"
 
 namespace shardmark {
 namespace {

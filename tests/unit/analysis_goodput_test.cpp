@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "analysis/goodput/goodput.h"
+#include "analysis/stats/goodput.h"
 #include "analysis_fixture.h"
 #include "base/error.h"
 #include "plots_fixture.h"

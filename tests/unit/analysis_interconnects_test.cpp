@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "analysis/scaling/interconnects.h"
+#include "analysis/stats/interconnects.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {

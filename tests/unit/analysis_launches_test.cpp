@@ -1,9 +1,9 @@
 // One step time for each point and launch: what counts as a launch, as a point, and as a time; and baselines.
 #include <gmock/gmock.h>
 
-#include "analysis/compare/baseline.h"
-#include "analysis/compare/launches.h"
 #include "analysis/compare/tables.h"
+#include "analysis/frame/launches.h"
+#include "analysis/stats/baseline.h"
 #include "analysis_fixture.h"
 #include "schema_fixture.h"
 

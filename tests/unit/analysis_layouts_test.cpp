@@ -2,14 +2,14 @@
 // each.
 #include <gmock/gmock.h>
 
-#include "analysis/bubble.h"
-#include "analysis/known.h"
-#include "analysis/layouts.h"
+#include "analysis/frame/known.h"
+#include "analysis/frame/layouts.h"
 #include "analysis/page/page.h"
 #include "analysis/page/parts.h"
 #include "analysis/plots/plots.h"
 #include "analysis/predict/compute_costs.h"
 #include "analysis/report.h"
+#include "analysis/stats/bubble.h"
 #include "analysis_fixture.h"
 #include "strategies/stages.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/merged.h"
+#include "analysis/frame/merged.h"
 #include "analysis/overview/overview.h"
 #include "analysis/plots/plots.h"
 #include "analysis_fixture.h"

@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "analysis/frame/suite_of.h"
 #include "analysis/page/page.h"
 #include "analysis/page/parts.h"
-#include "analysis/page/suite_of.h"
 #include "analysis/plots/plots.h"
-#include "analysis/plots/svg.h"
+#include "analysis/render/svg.h"
 #include "analysis/report.h"
 #include "plan/plan.h"
 #include "plots_fixture.h"

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <map>
 
-#include "analysis/plots/axis.h"
-#include "analysis/plots/files.h"
 #include "analysis/plots/plots.h"
+#include "analysis/render/axis.h"
+#include "analysis/render/files.h"
 #include "plots_fixture.h"
 #include "schema_fixture.h"
 

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "analysis/compare/ranking.h"
+#include "analysis/findings/findings.h"
 #include "analysis/overview/overview.h"
 #include "analysis/page/page.h"
 #include "analysis/plots/plots.h"
-#include "analysis/quality/findings.h"
 #include "analysis/report.h"
+#include "analysis/stats/ranking.h"
 #include "analysis_fixture.h"
 #include "schema/json.h"
 #include "schema/step_statistics.h"

@@ -4,8 +4,8 @@
 
 #include <regex>
 
-#include "analysis/compare/launches.h"
-#include "analysis/reference/admission.h"
+#include "analysis/admission.h"
+#include "analysis/frame/launches.h"
 #include "analysis/reference/tables.h"
 #include "analysis_fixture.h"
 #include "schema/published.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "analysis/scaling/scaling.h"
+#include "analysis/stats/scaling.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {

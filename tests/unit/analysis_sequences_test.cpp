@@ -1,8 +1,8 @@
 // Points that differ in the length of their sequences alone: which are a series, and what stands beside each.
 #include <gmock/gmock.h>
 
+#include "analysis/frame/sequences.h"
 #include "analysis/plots/plots.h"
-#include "analysis/sequences.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {

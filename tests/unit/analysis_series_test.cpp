@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "analysis/compare/launches.h"
+#include "analysis/frame/launches.h"
 #include "analysis/overview/overview.h"
 #include "analysis/plots/plots.h"
 #include "analysis/report.h"

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "analysis/compare/settings.h"
 #include "analysis/overview/overview.h"
+#include "analysis/stats/settings.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/quality/findings.h"
-#include "analysis/quality/slow_ranks.h"
+#include "analysis/findings/findings.h"
+#include "analysis/stats/slow_ranks.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {

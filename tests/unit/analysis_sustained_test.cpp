@@ -6,9 +6,9 @@
 #include <functional>
 #include <random>
 
+#include "analysis/findings/findings.h"
 #include "analysis/plots/plots.h"
-#include "analysis/quality/findings.h"
-#include "analysis/quality/sustained.h"
+#include "analysis/stats/sustained.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {

@@ -3,12 +3,12 @@
 // say how well both overlap, whatever their lengths.
 #include <gmock/gmock.h>
 
-#include "analysis/compare/launches.h"
+#include "analysis/findings/findings.h"
+#include "analysis/frame/launches.h"
+#include "analysis/frame/together.h"
 #include "analysis/overview/overview.h"
 #include "analysis/predict/predictor.h"
-#include "analysis/quality/findings.h"
 #include "analysis/report.h"
-#include "analysis/together.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {

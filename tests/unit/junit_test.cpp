@@ -1,5 +1,5 @@
 // JUnit XML: counts, elements, and texts that hold anything.
-#include "analysis/junit.h"
+#include "analysis/render/junit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

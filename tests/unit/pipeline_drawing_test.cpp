@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "analysis/plots/pipeline_svg.h"
+#include "analysis/render/pipeline_svg.h"
 #include "pipeline_testing.h"
 
 namespace shardmark::strategies {

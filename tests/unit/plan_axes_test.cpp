@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "analysis/page/suite_of.h"
-#include "analysis/tables/training_columns.h"
+#include "analysis/frame/suite_of.h"
+#include "analysis/frame/training_columns.h"
 #include "plan/axis_values.h"
 #include "plan/suite.h"
 #include "plan/training_run.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
 #include "analysis/predict/stages.h"
 #include "analysis/predict/tables.h"
 #include "analysis_fixture.h"

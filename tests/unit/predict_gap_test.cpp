@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "analysis/known.h"
+#include "analysis/frame/known.h"
 #include "analysis/predict/gap.h"
 #include "analysis_fixture.h"
 #include "program_testing.h"

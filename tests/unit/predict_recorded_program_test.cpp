@@ -1,7 +1,7 @@
 // Points that were held out are predicted by the program that was measured, whatever strategies write today.
 #include <gtest/gtest.h>
 
-#include "analysis/merged.h"
+#include "analysis/frame/merged.h"
 #include "analysis/predict/predictor.h"
 #include "schema/study.h"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "analysis/merged.h"
+#include "analysis/frame/merged.h"
 #include "schema_fixture.h"
 #include "strategies/brief_text.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/junit.h"
+#include "analysis/render/junit.h"
 #include "analysis/table/table.h"
 #include "cli/run/doctor_links.h"
 #include "doctor/checks.h"

@@ -1,0 +1,56 @@
+// See layouts.h.
+#include "analysis/frame/layouts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "base/stats.h"
+#include "strategies/brief_text.h"
+
+namespace shardmark {
+
+std::vector<Layouts> layouts_of(const std::vector<MergedPoint>& points) {
+  std::map<std::tuple<std::string, Location, int64_t>, size_t> known;
+  std::vector<Layouts> all;
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged) || is_replicas(merged) || !(merged.measures.step_s > 0)) continue;
+    const auto [found, is_new] = known.try_emplace(
+        {computing_family(merged.point), location_of(merged), merged.point.global_batch()}, all.size());
+    if (is_new) all.emplace_back();
+    all[found->second].push_back(&merged);
+  }
+  std::erase_if(all, [](const Layouts& layouts) {
+    return layouts.size() < 2 || std::none_of(layouts.begin(), layouts.end(), [](const MergedPoint* one) {
+             return one->point.ranks_per_copy() > 1;
+           });
+  });
+  for (Layouts& layouts : all)
+    std::stable_sort(layouts.begin(), layouts.end(), [](const MergedPoint* a, const MergedPoint* b) {
+      return a->measures.step_s < b->measures.step_s;
+    });
+  return all;
+}
+
+std::string layout_text(const Point& point) {
+  const TrainingPoint& t = point.training;
+  std::string text;
+  for (const auto& [name, ranks] :
+       {std::pair("tensor", t.tensor), {"context", t.context}, {"pipeline", t.pipeline}})
+    if (ranks > 1) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, ranks);
+  if (t.pipeline > 1) text += " (" + brief_text("pipeline_schedule", t.schedule) + ")";
+  if (t.sequence_parallel) text += ", sequence parallel";
+  return text.empty() ? "data" : text;
+}
+
+double exposed_data_s(const Measures& m) {
+  double rest = m.exposed_s;
+  for (const double part : {m.exposed_tensor_s, m.exposed_context_s, m.exposed_pipeline_s})
+    if (!std::isnan(part)) rest -= part;
+  return without_rounding(rest, m.exposed_s);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,190 @@
+// Rows of goodput, and their table.
+#include "analysis/stats/goodput.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "analysis/frame/training_columns.h"
+#include "analysis/table/axis_columns.h"
+#include "analysis/table/cells.h"
+#include "base/error.h"
+#include "base/stats.h"
+#include "base/units.h"
+
+namespace shardmark {
+namespace {
+
+constexpr double kMany = 1e9;  // tokens or samples
+
+std::string state_key(const std::string& machine, const TrainingPoint& t) {
+  return fmt::format("{}\n{}\n{}\n{}", machine, to_text(t.model), to_text(t.optimizer), t.precision);
+}
+
+void append_series(std::vector<double>& all, const Record& record, std::string_view name) {
+  if (const Series* times = record.series(name))
+    all.insert(all.end(), times->values.begin(), times->values.end());
+}
+
+double given_or_measured(double given_s, const std::vector<double>& measured_s) {
+  return !std::isnan(given_s) || measured_s.empty() ? given_s : median(measured_s);
+}
+
+ColumnsOf<GoodputRow> goodput_settings() {
+  return {{{"batch", "per rank", true, true, "", Starts::group},
+           [](const auto& row) { return cells::count(row.point.training.batch_size); }},
+          {choice_column("strategy"), [](const auto& row) { return strategy_cell(row.point.training); }},
+          {{"ranks", ""}, [](const auto& row) { return cells::count(row.point.ranks); }},
+          {{"nodes", "", true, true}, [](const auto& row) { return cells::count(row.nodes); }}};
+}
+
+ColumnsOf<GoodputRow> interval_columns() {
+  constexpr const char* kGroup = "best interval";
+  return {
+      {{"failure every", "h"},
+       [](const auto& row) { return cells::number(row.job.between_s / 3600); },
+       "mean time between failures that stop the job: 1 / (failures per node and hour x nodes)."},
+      {{"write", "s", true, true, "checkpoint"},
+       [](const auto& row) { return cells::number(row.job.write_s); },
+       "ranks wait for it: --checkpoint-write, or the median over the checkpoints of training runs of the "
+       "same model, optimizer and precision on the same machine."},
+      {{"read", "s", true, true, "checkpoint"},
+       [](const auto& row) { return cells::number(row.job.read_s); },
+       "--checkpoint-read, or as training runs that went on measured; 0: part of --restart."},
+      {{"Young", "s", true, false, kGroup},
+       [](const auto& row) { return cells::number(young_interval_s(row.job)); },
+       "computing between two checkpoints, by first order: sqrt(2 write M), M the time between failures "
+       "(Young, CACM 17(9), 1974)."},
+      {{"Daly", "s", true, false, kGroup},
+       [](const auto& row) { return cells::number(row.interval_s()); },
+       "by higher order: sqrt(2 write M) (1 + sqrt(write / (2 M)) / 3 + write / (18 M)) - write; M where "
+       "write is 2 M or more (Daly, FGCS 22(3), 2006)."},
+      {{"steps", "", true, false, kGroup},
+       [](const auto& row) {
+         const double steps = std::round(row.interval_s() / row.step_s());
+         return cells::number(steps < 1 ? 1 : steps, 1);
+       },
+       "Daly's interval / step: for train --checkpoint-every."}};
+}
+
+ColumnsOf<GoodputRow> kept_columns() {
+  const auto kept = [](const char* name) {
+    return Column{.name = name, .group = "kept", .is_optional = true};
+  };
+  constexpr const char* kKept = "throughput x goodput.";
+  return {
+      {{"goodput", "%"},
+       [](const auto& row) { return cells::percent(row.share(), 2); },
+       "share of wall time that becomes kept progress: t / (exp(read / M) (M + restart) (exp((t + write) / "
+       "M) - 1)), t Daly's interval: the mean over exponential times between failures, which also strike "
+       "while a checkpoint is written or read (Bougeret et al., SC 2011)."},
+      {kept("samples/s"),
+       [](const auto& row) {
+         return cells::unless_said(row.speed.is_of_tokens(),
+                                   cells::number(row.share() * row.speed.samples_per_s));
+       },
+       kKept},
+      {kept("tokens/s"), [](const auto& row) { return cells::number(row.share() * row.speed.tokens_per_s); },
+       kKept}};
+}
+
+// Of 10^9 tokens, and of as many samples where those are no tokens.
+ColumnsOf<GoodputRow> price_columns(double price_per_gpu_hour) {
+  ColumnsOf<GoodputRow> columns;
+  for (const bool of_tokens : {false, true}) {
+    const auto rank_hours = [of_tokens](const GoodputRow& row) {
+      return row.speed.rank_hours(
+          kMany, row.share() * (of_tokens ? row.speed.tokens_per_s : row.speed.samples_per_s));
+    };
+    const auto add = [&](const char* name, const char* unit, auto per_rank_hour, const char* definition) {
+      columns.push_back({{.name = name,
+                          .unit = unit,
+                          .group = of_tokens ? "10^9 tokens" : "10^9 samples",
+                          .is_optional = true},
+                         [=](const GoodputRow& row) {
+                           return cells::unless_said(!of_tokens && row.speed.is_of_tokens(),
+                                                     cells::number(per_rank_hour(row) * rank_hours(row)));
+                         },
+                         definition});
+    };
+    add(
+        "cost", "", [=](const GoodputRow&) { return price_per_gpu_hour; },
+        "price x ranks x 10^9 / kept throughput / 3600, in the price's currency; a rank holds one GPU.");
+    add(
+        "energy", "kWh", [](const GoodputRow& row) { return row.watts / 1000; },
+        "power x ranks x 10^9 / kept throughput / 3600: --watts, or what the GPUs' counters measured over "
+        "steps "
+        "(of predictions: median over the measured points of the family); as if a rank took as much while it "
+        "restarts.");
+  }
+  return columns;
+}
+
+std::string failures_text(const FailureQuery& query) {
+  const PublishedFailures* published = published_failures(query.per_node_hour);
+  return fmt::format("Failures: {} for each node and hour{}; {} to restart.",
+                     format_number(query.per_node_hour, 3),
+                     published == nullptr ? "" : fmt::format(", as {}", published->source),
+                     query.restart_s > 0 ? format_seconds(query.restart_s) : "no time");
+}
+
+}  // namespace
+
+GoodputRows::GoodputRows(const std::vector<StudyData>& studies, const FailureQuery& query) : query_(query) {
+  for (const StudyData& study : studies) {
+    const std::string machine = machine_text(study.environment);
+    const auto add = [&](const Record& record) {
+      Times& times = measured_[state_key(machine, record.point.training)];
+      append_series(times.write_s, record, "checkpoint_write");
+      append_series(times.read_s, record, "checkpoint_read");
+    };
+    for (const Record& record : study.records) add(record);
+    if (study.under_way) add(*study.under_way);
+  }
+}
+
+void GoodputRows::add(const MergedPoint& like, const Point& point, int64_t nodes, const Throughput& speed,
+                      double watts) {
+  any_added_ = true;
+  const auto found = measured_.find(state_key(like.machine, point.training));
+  const Times times = found == measured_.end() ? Times() : found->second;
+  const double write_s = given_or_measured(query_.write_s, times.write_s),
+               read_s = given_or_measured(query_.read_s, times.read_s);
+  if (std::isnan(write_s)) return;
+  const double between_s = 3600 / (query_.per_node_hour * static_cast<double>(nodes > 0 ? nodes : NAN));
+  rows_.push_back({&like,
+                   point,
+                   nodes,
+                   speed,
+                   std::isnan(query_.watts) ? watts : query_.watts,
+                   {between_s, write_s, std::isnan(read_s) ? 0 : read_s, query_.restart_s}});
+}
+
+std::vector<GoodputRow> GoodputRows::rows() const {
+  if (!rows_.empty()) return rows_;
+  if (!any_added_)
+    throw UsageError(
+        "--restart says what failures leave of training, and these studies hold no training point with a "
+        "result; leave it out, or add the study of a suite that trains or of a run of `train`");
+  throw UsageError(
+      "--restart: the studies do not say how long a checkpoint takes; give --checkpoint-write TIME, or add "
+      "the "
+      "study of a run of `train --checkpoint` with the same model, optimizer and precision");
+}
+
+double watts_of_rank(const MergedPoint& merged) {
+  return merged.measures.energy_j / merged.measures.step_s / static_cast<double>(merged.point.ranks);
+}
+
+Table goodput_table(const std::vector<MergedPoint>& points, const std::vector<GoodputRow>& rows,
+                    const FailureQuery& query, double price_per_gpu_hour) {
+  const TrainingColumns labels(points);
+  Table table = make_table("goodput", "Goodput: what failures leave",
+                           join(via(&GoodputRow::like, labels.family()), goodput_settings(),
+                                interval_columns(), kept_columns(), price_columns(price_per_gpu_hour)),
+                           rows);
+  if (!rows.empty()) table.notes = {failures_text(query)};
+  return table;
+}
+
+}  // namespace shardmark

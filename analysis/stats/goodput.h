@@ -1,0 +1,63 @@
+// What training costs once failures are counted in: kept throughput, money and energy, of points that were
+// measured or predicted.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/frame/merged.h"
+#include "analysis/stats/failures.h"
+#include "analysis/table/table.h"
+
+namespace shardmark {
+
+// What a user says of failures; without a time to restart there is no goodput.
+struct FailureQuery {
+  double per_node_hour = kPublishedFailures.front().per_node_hour;
+  double restart_s = Measures::kNone;
+  double write_s = Measures::kNone, read_s = Measures::kNone;  // none: as training runs measured
+  double watts = Measures::kNone;                              // of a rank; none: as GPUs measured
+  bool is_asked() const { return restart_s >= 0; }
+};
+
+struct GoodputRow {
+  const MergedPoint* like;  // measured: itself; predicted: of its family
+  Point point;
+  int64_t nodes;  // 0 where the study does not say
+  Throughput speed;
+  double watts;       // of a rank
+  Interruptions job;  // without a measured time to read, that is 0
+  double interval_s() const { return daly_interval_s(job); }
+  double share() const { return goodput(job, interval_s()); }
+  double step_s() const { return static_cast<double>(point.global_batch()) / speed.samples_per_s; }
+};
+
+// Makes rows. Checkpoints hold the same state whatever the ranks and the strategy, so runs of `train` of the
+// same model, optimizer and precision on the same machine say how long they take: the median of all.
+class GoodputRows {
+ public:
+  GoodputRows(const std::vector<StudyData>& studies, const FailureQuery& query);
+  // Nothing is added where nobody knows how long a checkpoint takes.
+  void add(const MergedPoint& like, const Point& point, int64_t nodes, const Throughput& speed, double watts);
+  // UsageError: there are none, because nothing was trained or no checkpoint was timed.
+  std::vector<GoodputRow> rows() const;
+
+ private:
+  struct Times {
+    std::vector<double> write_s, read_s;
+  };
+  FailureQuery query_;
+  std::map<std::string, Times> measured_;
+  std::vector<GoodputRow> rows_;
+  bool any_added_ = false;  // whether or not it became a row
+};
+
+// Power of a rank's device over a measured step; a NaN where none was measured.
+double watts_of_rank(const MergedPoint& merged);
+
+// points: those that the rows are like.
+Table goodput_table(const std::vector<MergedPoint>& points, const std::vector<GoodputRow>& rows,
+                    const FailureQuery& query, double price_per_gpu_hour);
+
+}  // namespace shardmark

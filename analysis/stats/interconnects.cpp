@@ -1,0 +1,71 @@
+// See interconnects.h.
+#include "analysis/stats/interconnects.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+
+#include "analysis/frame/known.h"
+#include "analysis/frame/names.h"
+#include "specs/specs.h"
+
+namespace shardmark {
+namespace {
+
+// Which of two points on one rank stands for their family: one without warnings, the larger batch, then the
+// least that a strategy adds.
+bool is_better(const MergedPoint& a, const MergedPoint& b) {
+  const auto rank = [](const MergedPoint& m) {
+    const strategies::Traits& traits = strategies::traits_of(m.point.training.strategy.name);
+    return std::tuple(!is_unreliable(m), m.point.training.batch_size, !traits.communicates, traits.buckets);
+  };
+  return rank(a) > rank(b);
+}
+
+}  // namespace
+
+double gradient_bytes(const TrainingPoint& t) {
+  const auto table = known_table(t.model);
+  if (!table || !known_master_bytes(t.precision)) return 0;
+  const int64_t element = specs::element_bytes(t.precision, t.reduce_dtype).reduce;
+  return static_cast<double>(table->num_parameters() * element);
+}
+
+std::vector<OneRankStep> workloads(const std::vector<MergedPoint>& points) {
+  std::vector<const MergedPoint*> chosen;
+  std::map<std::string, size_t> known;
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged) || merged.point.ranks != 1 || !(merged.measures.step_s > 0)) continue;
+    const auto [found, is_new] = known.try_emplace(merged.family, chosen.size());
+    if (is_new)
+      chosen.push_back(&merged);
+    else if (is_better(merged, *chosen[found->second]))
+      chosen[found->second] = &merged;
+  }
+  const PlotNames names(points);
+  std::vector<OneRankStep> all;
+  for (const MergedPoint* merged : chosen) {
+    const double bytes = gradient_bytes(merged->point.training);
+    if (bytes > 0)
+      all.push_back({fmt::format("{}, global batch {}", names.family(*merged), merged->point.global_batch()),
+                     merged->measures.step_s, bytes, merged});
+  }
+  return all;
+}
+
+double all_reduce_s(double gradient_bytes, const specs::Link& link, int64_t ranks) {
+  return specs::collective_s(specs::Collective::all_reduce, gradient_bytes, {ranks, ranks},
+                             {{}, link.cost()});
+}
+
+double interconnect_speed_up(const OneRankStep& workload, const specs::Link& link, int64_t ranks) {
+  const double moved_s = all_reduce_s(workload.gradient_bytes, link, ranks);
+  return workload.step_s / (workload.step_s / static_cast<double>(ranks) + moved_s);
+}
+
+double parallel_share(const OneRankStep& workload, const specs::Link& link) {
+  return 1 - 2 * workload.gradient_bytes / link.bytes_per_s / workload.step_s;
+}
+
+}  // namespace shardmark

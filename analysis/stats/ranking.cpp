@@ -1,0 +1,38 @@
+// The test is that of `compare`, with each point as the launches after, and the first as those before.
+#include "analysis/stats/ranking.h"
+
+#include <algorithm>
+
+#include "analysis/stats/compare.h"
+
+namespace shardmark {
+namespace {
+
+std::vector<double> times_of(const MergedPoint& merged) {
+  std::vector<double> times;
+  for (const Estimate& step_s : merged.launches)
+    if (step_s.value > 0 && times.size() < kMostLaunches) times.push_back(step_s.value);
+  return times;
+}
+
+}  // namespace
+
+size_t num_perhaps_fastest(const std::vector<const MergedPoint*>& points) {
+  if (points.empty()) return 0;
+  const std::vector<double> fastest = times_of(*points.front());
+  std::vector<LaunchPair> pairs;
+  std::vector<size_t> places;  // of the pairs' points
+  for (size_t i = 1; i < points.size(); ++i) {
+    LaunchPair pair{fastest, times_of(*points[i])};
+    if (std::min(pair.old_s.size(), pair.new_s.size()) < kLeastLaunches) continue;
+    pairs.push_back(std::move(pair));
+    places.push_back(i);
+  }
+  const std::vector<Comparison> comparisons = compare_launches(pairs, 0);
+  size_t count = points.size(), pair = pairs.size();
+  while (pair > 0 && places[pair - 1] == count - 1 && comparisons[pair - 1].verdict == Judgement::slower)
+    --pair, --count;
+  return count;
+}
+
+}  // namespace shardmark
