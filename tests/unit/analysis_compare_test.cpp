@@ -127,7 +127,7 @@ std::string at_most(double slowdown) {  // of two digits, rounded up: a promise
                       : fmt::format("{:.0f} %", std::ceil(100 * slowdown));
 }
 
-TEST(Compare, PromisedPowerStandsInTheReadmes) {
+TEST(Compare, PromisedPowerStandsInTheReadme) {
   std::string text = "| points | launches | test | 1 % | 2 % | 5 % |\n|---|---|---|---|---|---|\n";
   for (const Promise& promise : kPromises) {
     const bool ranks = basis_for(promise.num_old, promise.num_new, promise.level()) == Basis::ranks;
@@ -136,8 +136,8 @@ TEST(Compare, PromisedPowerStandsInTheReadmes) {
     for (const double spread : kSpreads) text += " " + at_most(promise.slowdown(spread)) + " |";
     text += "\n";
   }
-  expect_readme_block("power", text);
-  std::string readme = read_text(SHARDMARK_SOURCE_DIR "/README.md");
+  expect_block("README.md", "power", text);
+  std::string readme = read_text(SHARDMARK_SOURCE_DIR "/analysis/README.md");
   std::replace(readme.begin(), readme.end(), '\n', ' ');
   const std::string sentence = fmt::format(
       "With 20 points and launches that vary by 2 %, a slowdown of {} is called SLOWER with 80 % power (5 "

@@ -1,4 +1,4 @@
-// analysis/README.md says of every column what the tables say, in the same words.
+// analysis/COLUMNS.md says of every column what the tables say, in the same words.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -98,7 +98,7 @@ std::string definitions_text() {
   return text;
 }
 
-TEST(Definitions, OfAllColumnsStandInTheReadme) { expect_readme_block("columns", definitions_text()); }
+TEST(Definitions, OfAllColumnsStandOnTheirPage) { expect_block("COLUMNS.md", "columns", definitions_text()); }
 
 TEST(Definitions, NoTableOfTheReportIsForgotten) {
   const std::string declared = read_text(SHARDMARK_SOURCE_DIR "/analysis/tables/tables.h"),

@@ -1,5 +1,5 @@
-// The tables of the H100 and the H200 in README.md say what the files in results/reference say, and the MFU
-// follows from its step, the FLOPs of a step and one peak.
+// The tables of the H100 and the H200 in results/README.md say what the files in results/reference say, and
+// the MFU follows from its step, the FLOPs of a step and one peak.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace shardmark {
 namespace {
 
-const std::string kReadme = SHARDMARK_SOURCE_DIR "/README.md";
+const std::string kReadme = SHARDMARK_SOURCE_DIR "/results/README.md";
 const std::string kReference = SHARDMARK_SOURCE_DIR "/results/reference/";
 
 // The cells of a table's rows, which follow `num_lines` lines of heading.
