@@ -122,6 +122,10 @@ fuzz:  ## Look for inputs that break a reader or the suite parser: libFuzzer, FU
 	    >$(FUZZ)/$$target.log 2>&1 || { tail -n 40 $(FUZZ)/$$target.log; exit 1; }; \
 	  grep -E 'number_of_executed_units|peak_rss' $(FUZZ)/$$target.log; done
 
+readmes: build  ## Renew what the READMEs show of the program: printed blocks, and pictures of results/reference
+	@results/pictures.sh $(BUILD)/shardmark
+	@tests/cli/readmes.sh $(BUILD)/shardmark --write
+
 format:  ## Format the sources as .clang-format says
 	@jobs/bootstrap.sh --lint && clang-format-16 -i $(SOURCES)
 
@@ -152,4 +156,4 @@ help:  ## Print this
 	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
 	  '  ANALYSIS=1    build only what needs no rank (plan, launch, submit, report, compare ...): no torch, MPI or CUDA'
 
-.PHONY: run test build tests bootstrap configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle site-build sanitize odr fuzz format format-check lint help
+.PHONY: run test build tests bootstrap configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle site-build sanitize odr fuzz readmes format format-check lint help
