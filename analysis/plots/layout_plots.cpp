@@ -5,6 +5,7 @@
 
 #include "analysis/frame/layouts.h"
 #include "analysis/frame/rows.h"
+#include "analysis/plots/plots.h"
 #include "base/units.h"
 #include "strategies/brief_text.h"
 

@@ -6,6 +6,7 @@
 
 #include "analysis/frame/rows.h"
 #include "analysis/frame/slowest.h"
+#include "analysis/plots/plots.h"
 #include "base/units.h"
 
 namespace shardmark {

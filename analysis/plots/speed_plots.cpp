@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/frame/rows.h"
+#include "analysis/plots/plots.h"
 #include "analysis/table/cells.h"
 #include "base/units.h"
 
