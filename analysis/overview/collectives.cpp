@@ -40,7 +40,7 @@ struct Measured {
 using Key = std::pair<size_t, std::string>;  // order and text of the operation
 using Setting =
     std::tuple<int64_t, Location, std::string, std::string>;  // most ranks first; type, series_key()
-using Settings = std::map<Setting, std::map<Key, Measured>>;
+using MeasuredCollectives = std::map<Setting, std::map<Key, Measured>>;
 
 bool is_usable(const MergedPoint& merged) {
   return is_collective(merged) && std::isfinite(merged.measures.step_s) && merged.measures.step_s > 0;
@@ -81,7 +81,7 @@ bool has_doubtful(const OverviewTable& table) {
   return false;
 }
 
-Measured& measured_of(const MergedPoint& merged, Settings& settings) {
+Measured& measured_of(const MergedPoint& merged, MeasuredCollectives& settings) {
   const CollectivePoint& c = merged.point.collective;
   const auto* const known = specs::find_collective(c.operation);
   const size_t order = known == nullptr ? specs::kNumCollectives : static_cast<size_t>(known->what);
@@ -91,7 +91,7 @@ Measured& measured_of(const MergedPoint& merged, Settings& settings) {
 }
 
 // Wrong points gave no result, and so are none of the merged ones.
-void add_wrong(const std::vector<StudyData>& studies, Settings& settings) {
+void add_wrong(const std::vector<StudyData>& studies, MeasuredCollectives& settings) {
   for (const StudyData& study : studies)
     for (const Record& record : study.records) {
       if (record.point.workload != "collective" || record.outcome != Outcome::wrong) continue;
@@ -101,8 +101,9 @@ void add_wrong(const std::vector<StudyData>& studies, Settings& settings) {
     }
 }
 
-Settings settings_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points) {
-  Settings settings;
+MeasuredCollectives settings_of(const std::vector<StudyData>& studies,
+                                const std::vector<MergedPoint>& points) {
+  MeasuredCollectives settings;
   for (const MergedPoint& merged : points) {
     if (!is_usable(merged)) continue;
     Measured& measured = measured_of(merged, settings);
