@@ -35,20 +35,6 @@ const MergedPoint& point_of(const Row& row) {
   return *row.merged;
 }
 
-// Cells of a measured number, as columns make them: number_of(&Measures::tokens_per_s).
-inline auto number_of(double Measures::*measure) {
-  return [measure](const auto& row) { return cells::number(point_of(row).measures.*measure); };
-}
-inline auto milliseconds_of(double Measures::*measure) {
-  return [measure](const auto& row) { return cells::milliseconds(point_of(row).measures.*measure); };
-}
-inline auto mebibytes_of(double Measures::*measure) {
-  return [measure](const auto& row) { return cells::mebibytes(point_of(row).measures.*measure); };
-}
-inline auto megabytes_of(double Measures::*measure) {  // 10^6 bytes
-  return [measure](const auto& row) { return cells::number(point_of(row).measures.*measure / 1e6); };
-}
-
 // samples/s, which people see where samples are no tokens; tokens/s, and those of a rank where there are
 // several; MFU, and the share of a matrix product's FLOP/s.
 ColumnsOf<Throughput> throughput_columns();

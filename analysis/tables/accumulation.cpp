@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
@@ -50,15 +51,18 @@ ColumnsOf<CutPoint> loss_columns() {
            "samples; - where the numbers of steps differ, also those of repeats. Without batch norm, "
            "rounding only; local batch "
            "norm takes its statistics from one micro-batch, so it trains a different model; frozen batch "
-           "norm does not."},
-          {{"step", "ms"}, milliseconds_of(&Measures::step_s)},
-          {{"x one batch", ""},
-           [](const auto& row) {
-             return cells::number(row.merged->measures.step_s / row.whole->measures.step_s, 3);
-           },
-           "step / that of the same samples in one batch."},
-          {{"peak", "MiB"}, mebibytes_of(&Measures::peak_bytes)},
-          {{"moved", "MB"}, megabytes_of(&Measures::traffic_bytes)}};
+           "norm does not."}};
+}
+
+ColumnsOf<CutPoint> step_columns() {
+  const ColumnsOf<CutPoint> ratio = {{{"x one batch", ""},
+                                      [](const auto& row) {
+                                        return cells::number(
+                                            row.merged->measures.step_s / row.whole->measures.step_s, 3);
+                                      },
+                                      "step / that of the same samples in one batch."}};
+  return join(columns_of<CutPoint>({{"step"}}), ratio,
+              columns_of<CutPoint>({{"peak_memory"}, {"traffic", "traffic"}}));
 }
 
 }  // namespace
@@ -77,7 +81,7 @@ Table accumulation_table(const MergedPoints& points) {
   const TrainingColumns labels(points);
   return make_table("accumulation", "Accumulation: one batch, and the same samples in micro-batches",
                     join(via(&CutPoint::merged, without(labels.columns(), {"accumulation", "batch"})),
-                         loss_columns(), via(&CutPoint::merged, TrainingColumns::warnings())),
+                         loss_columns(), step_columns(), via(&CutPoint::merged, TrainingColumns::warnings())),
                     rows);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "analysis/frame/known.h"
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/predict/predictor.h"
 #include "analysis/table/cells.h"
@@ -16,29 +17,6 @@ struct MovedPoint {
   const MergedPoint* merged;
   strategies::StepTraffic by_phase;  // nothing where no program was recorded
 };
-
-ColumnsOf<MergedPoint> counted_columns() {
-  return {
-      {{"operations", "per step"},
-       [](const auto& merged) { return cells::count(merged.measures.num_operations); },
-       "collectives that a rank starts in a step."},
-      {{"counted", "MB", true, false, "traffic"},
-       megabytes_of(&Measures::traffic_bytes),
-       "per rank and step: payload of each collective as it was started, times its ring factor (all-reduce "
-       "2(N-1)/N; all-gather, reduce-scatter, broadcast, reduce (N-1)/N); mean over ranks, MB = 10^6 bytes "
-       "(Patarasuk and Yuan, JPDC 69(2), 2009)."},
-      {{"predicted", "MB", true, false, "traffic"},
-       megabytes_of(&Measures::predicted_traffic_bytes),
-       "by the formula of the strategy's paper, without padding."},
-      {{"error", "%", true, false, "traffic"},
-       [](const auto& merged) {
-         return cells::difference(merged.measures.traffic_bytes, merged.measures.predicted_traffic_bytes);
-       },
-       "counted / predicted - 1."},
-      {{"exposed", "ms"},
-       milliseconds_of(&Measures::exposed_s),
-       "time during which computing waited for these operations."}};
-}
 
 ColumnsOf<MovedPoint> phase_columns(const char* name,
                                     strategies::PhaseTraffic strategies::StepTraffic::*phase) {
@@ -71,7 +49,12 @@ Table communication_table(const MergedPoints& points) {
   }
   const TrainingColumns labels(points);
   Table table = make_table("communication", "Communication of a step: counted, predicted, and by phase",
-                           join(via(&MovedPoint::merged, join(labels.columns(), counted_columns())),
+                           join(via(&MovedPoint::merged, labels.columns()),
+                                columns_of<MovedPoint>({{"operations"},
+                                                        {"traffic", "traffic"},
+                                                        {"predicted_traffic", "traffic"},
+                                                        {"traffic_error", "traffic"},
+                                                        {"exposed"}}),
                                 phase_columns("forward", &strategies::StepTraffic::forward),
                                 phase_columns("backward", &strategies::StepTraffic::backward),
                                 phase_columns("update", &strategies::StepTraffic::update)),

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/frame/known.h"
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
@@ -48,11 +49,6 @@ std::vector<Largest> rows_of(const std::vector<StudyData>& studies, const Merged
   return rows;
 }
 
-Cell rest_cell(const Largest& row) {
-  const auto batch = static_cast<double>(row.merged->point.training.batch_size);
-  return cells::mebibytes(row.merged->measures.activation_bytes() / batch);
-}
-
 // By the limit of the run, the strategy's formula and the model's table.
 int64_t foretold(const MergedPoint& merged) {
   const Measures& m = merged.measures;
@@ -88,18 +84,15 @@ ColumnsOf<Largest> found_columns() {
            foretold_cell,
            "the largest batch by the limit of the run, the formula of the strategy's paper and the model's "
            "table of activations, as plan foretells it."},
-          {{"error", "%"}, error_cell, "largest batch / predicted - 1."},
-          {{"peak", "MiB", true, false, kGroup},
-           mebibytes_of(&Measures::peak_bytes),
-           "memory of the rank that has most."},
-          {{"state and slots", "MiB", true, false, kGroup},
-           [](const auto& row) { return cells::mebibytes(row.merged->measures.program_bytes()); },
-           "parameters, gradients, optimizer state and the strategy's slots."},
-          {{"rest per sample", "MiB", true, false, kGroup},
-           rest_cell,
-           "peak without state and slots / batch: activations, the batch and working memory."},
-          {{"in host memory", "MiB", true, true}, mebibytes_of(&Measures::offloaded_bytes)},
-          {{"step", "ms", true, false, kGroup}, milliseconds_of(&Measures::step_s)}};
+          {{"error", "%"}, error_cell, "largest batch / predicted - 1."}};
+}
+
+ColumnsOf<Largest> memory_columns() {
+  return columns_of<Largest>({{"peak_memory", kGroup, "peak"},
+                              {"program_memory", kGroup},
+                              {"activation_memory_per_sample", kGroup},
+                              {"offloaded_memory", "", "", true},
+                              {"step", kGroup}});
 }
 
 // As in every table, but for the heading.
@@ -115,10 +108,11 @@ ColumnsOf<Largest> speed_columns() {
 
 Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points) {
   const TrainingColumns labels(points);
-  return make_table("largest", "The largest batch that fits",
-                    join(via(&Largest::merged, without(labels.columns(), {"batch"})), found_columns(),
-                         speed_columns(), via(&Largest::merged, TrainingColumns::warnings())),
-                    rows_of(studies, points));
+  return make_table(
+      "largest", "The largest batch that fits",
+      join(via(&Largest::merged, without(labels.columns(), {"batch"})), found_columns(), memory_columns(),
+           speed_columns(), via(&Largest::merged, TrainingColumns::warnings())),
+      rows_of(studies, points));
 }
 
 }  // namespace shardmark

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/stats/bubble.h"
 #include "analysis/stats/ranking.h"
@@ -41,37 +42,25 @@ ColumnsOf<MergedPoint> layout_batch_columns() {
            [](const auto& merged) { return cells::count(merged.point.training.batch_size); }}};
 }
 
-auto share_of_step(double (*seconds)(const Measures&)) {
-  return [seconds](const LayoutRow& row) {
-    const Measures& m = row.merged->measures;
-    return cells::percent(seconds(m) / m.step_s);
-  };
-}
-
 ColumnsOf<LayoutRow> layout_waiting_columns() {
   constexpr const char* kGroup = "waiting for";
-  return {{{"data", "% of step", true, false, kGroup},
-           share_of_step(exposed_data_s),
-           "exposed communication with ranks that have the same part of the model: gradients, parameters."},
-          {{"tensor", "% of step", true, true, kGroup},
-           share_of_step([](const Measures& m) { return m.exposed_tensor_s; }),
-           "with ranks that share the same blocks."},
-          {{"context", "% of step", true, true, kGroup},
-           share_of_step([](const Measures& m) { return m.exposed_context_s; }),
-           "with ranks that share the same sequences."},
-          {{"stages", "% of step", true, true, kGroup},
-           share_of_step([](const Measures& m) { return m.exposed_pipeline_s; }),
-           "of a pipeline: its bubble, and messages that nothing hides."},
-          {{"bubble", "% of step", true, true, kGroup},
-           [](const LayoutRow& row) {
-             return cells::percent(bubble_s(*row.merged) / row.merged->measures.step_s);
-           },
-           "part of waiting for stages: what the schedule leaves idle, with blocks that take as long as they "
-           "were measured to on each stage, and messages that take no time."}};
+  return join(columns_of<LayoutRow>({{"exposed_data_share", kGroup},
+                                     {"exposed_tensor_share", kGroup, "", true},
+                                     {"exposed_context_share", kGroup, "", true},
+                                     {"exposed_pipeline_share", kGroup, "", true}}),
+              ColumnsOf<LayoutRow>{
+                  {{"bubble", "% of step", true, true, kGroup},
+                   [](const LayoutRow& row) {
+                     return cells::percent(bubble_s(*row.merged) / row.merged->measures.step_s);
+                   },
+                   "part of waiting for stages: what the schedule leaves idle, with blocks that take as long "
+                   "as they were measured to on each stage, and messages that take no time."}});
 }
 
 ColumnsOf<LayoutRow> layout_speed_columns() {
-  return {{{"step", "ms"}, milliseconds_of(&Measures::step_s)},
+  return join(
+      columns_of<LayoutRow>({{"step"}}),
+      ColumnsOf<LayoutRow>{
           {{"x fastest", ""},
            [](const auto& row) {
              Cell cell = cells::number(row.merged->measures.step_s / row.fastest->measures.step_s, 3);
@@ -79,7 +68,7 @@ ColumnsOf<LayoutRow> layout_speed_columns() {
              return cell;
            },
            "step / that of the fastest layout of the group. ?: the launches do not show that the layout is "
-           "slower than the fastest, so the order is not certain; fewer than 3 launches never do."}};
+           "slower than the fastest, so the order is not certain; fewer than 3 launches never do."}});
 }
 
 }  // namespace
@@ -99,10 +88,7 @@ Table layouts_table(const MergedPoints& points) {
                                          "schedule", "stages by", "rank order"})),
            via(&LayoutRow::merged, layout_of_columns()), strategy,
            via(&LayoutRow::merged, layout_batch_columns()), layout_speed_columns(),
-           via(&LayoutRow::merged, point_throughput_columns()),
-           ColumnsOf<LayoutRow>{{{"peak memory", "MiB"},
-                                 mebibytes_of(&Measures::peak_bytes),
-                                 "highest total during a step, on the rank that needs most."}},
+           via(&LayoutRow::merged, point_throughput_columns()), columns_of<LayoutRow>({{"peak_memory"}}),
            layout_waiting_columns(), via(&LayoutRow::merged, TrainingColumns::warnings())),
       rows);
   if (std::any_of(rows.begin(), rows.end(), [](const LayoutRow& row) { return !row.is_sure; }))

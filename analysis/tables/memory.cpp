@@ -1,30 +1,15 @@
 // Memory of the rank whose peak is highest against what is predicted for it.
-#include <array>
 #include <cmath>
 #include <map>
 
 #include "analysis/frame/known.h"
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
 
 namespace shardmark {
 namespace {
-
-struct Kind {
-  const char* name;
-  double (*measured)(const Measures& m);
-  double Measures::*predicted;
-};
-constexpr std::array<Kind, 5> kKinds = {{
-    {"parameters", [](const Measures& m) { return m.parameter_bytes; }, &Measures::predicted_parameter_bytes},
-    {"gradients", [](const Measures& m) { return m.gradient_bytes; }, &Measures::predicted_gradient_bytes},
-    {"optimizer state", [](const Measures& m) { return m.optimizer_bytes; },
-     &Measures::predicted_optimizer_bytes},
-    {"transient", [](const Measures& m) { return m.transient_bytes; }, &Measures::predicted_transient_bytes},
-    {"activations", [](const Measures& m) { return m.activation_bytes(); },
-     &Measures::predicted_activation_bytes},
-}};
 
 // Bytes of parameters, gradients and optimizer state if N ranks held exactly 1/N of each; NaN for a model or
 // an optimizer that this program does not know.
@@ -53,26 +38,7 @@ double share_of(const MergedPoint& merged) {
 }
 
 ColumnsOf<MergedPoint> columns(Ideal& ideal) {
-  constexpr const char* kPeak = "peak";
-  ColumnsOf<MergedPoint> columns;
-  for (const Kind& kind : kKinds) {
-    columns.push_back({{"measured", "MiB", true, false, kind.name},
-                       [measured = kind.measured](const auto& merged) {
-                         return cells::mebibytes(measured(merged.measures));
-                       },
-                       "on the rank whose peak is highest, MiB = 2^20 bytes."});
-    columns.push_back({{"error", "%", true, false, kind.name},
-                       [kind](const auto& merged) {
-                         return cells::difference(kind.measured(merged.measures),
-                                                  merged.measures.*kind.predicted);
-                       },
-                       "measured / predicted - 1, both of that rank. Predicted by the formula of the "
-                       "strategy's paper, without "
-                       "padding; by the rank's program where a copy of the model is laid out over several "
-                       "ranks; activations "
-                       "by the model's table."});
-  }
-  columns.push_back(
+  const ColumnsOf<MergedPoint> of_ideal = {
       {{"x P/N", ""},
        [&](const auto& merged) { return cells::number(share_of(merged) / ideal.bytes(merged.point), 3); },
        "parameters, gradients and optimizer state of the rank whose peak is highest / (parameters x (2 + "
@@ -80,17 +46,18 @@ ColumnsOf<MergedPoint> columns(Ideal& ideal) {
        "state elements) x element size / N): 1 if each of N ranks held exactly 1/N (Rajbhandari et al., SC "
        "2020). fsdp shards within tensors and comes close; zero3 assigns whole tensors, and its largest "
        "tensor "
-       "may exceed 1/N; replicas (single, ddp) are at N."});
-  columns.push_back({{"measured", "MiB", true, false, kPeak},
-                     mebibytes_of(&Measures::peak_bytes),
-                     "the most memory that a rank held in a step."});
-  columns.push_back({{"error", "%", true, false, kPeak},
-                     [](const auto& merged) {
-                       return cells::difference(merged.measures.peak_bytes,
-                                                merged.measures.predicted_peak_bytes());
-                     },
-                     "measured / predicted - 1, predicted: all five together."});
-  return columns;
+       "may exceed 1/N; replicas (single, ddp) are at N."}};
+  return join(columns_of({{"parameter_memory", "parameters"},
+                          {"parameter_memory_error", "parameters"},
+                          {"gradient_memory", "gradients"},
+                          {"gradient_memory_error", "gradients"},
+                          {"optimizer_memory", "optimizer state"},
+                          {"optimizer_memory_error", "optimizer state"},
+                          {"transient_memory", "transient"},
+                          {"transient_memory_error", "transient"},
+                          {"activation_memory", "activations"},
+                          {"activation_memory_error", "activations"}}),
+              of_ideal, columns_of({{"peak_memory", "peak", "measured"}, {"peak_memory_error", "peak"}}));
 }
 
 }  // namespace

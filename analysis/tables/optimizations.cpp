@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/frame/known.h"
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
@@ -101,22 +102,21 @@ ColumnsOf<Variant> time_columns() {
            },
            "bytes of the uncompressed gradient / that time; GB = 10^9 bytes."},
           {{"time", "ms", true, false, "communication alone"},
-           milliseconds_of(&Measures::communication_only_s),
+           [](const auto& row) { return cell_of(quantity("communication_alone"), *row.merged); },
            "the operations of a step without its computing (median of the slowest rank). Compression and "
            "decompression count as computing and are not included; the step includes everything."},
           {{"speed-up", "x", true, false, "communication alone"},
            ratio_of(&Measures::communication_only_s),
            kSpeedUp},
-          {{"time", "ms", true, false, "step"}, milliseconds_of(&Measures::step_s)},
+          {{"time", "ms", true, false, "step"},
+           [](const auto& row) { return cell_of(quantity("step"), *row.merged); },
+           std::string(quantity("step").definition)},
           {{"speed-up", "x", true, false, "step"}, ratio_of(&Measures::step_s), kSpeedUp}};
 }
 
 ColumnsOf<Variant> byte_columns() {
-  return {
-      {{"counted", "MB", true, false, "moved"},
-       megabytes_of(&Measures::traffic_bytes),
-       "ring bytes per rank and step, as counted."},
-      {{"fewer", "x", true, false, "moved"},
+  const ColumnsOf<Variant> smaller = {
+      {{"fewer", "x", true, false, "traffic"},
        ratio_of(&Measures::traffic_bytes),
        "the baseline's / the row's."},
       {{"gradient itself", "x smaller"},
@@ -125,10 +125,8 @@ ColumnsOf<Variant> byte_columns() {
                               3);
        },
        "how much smaller a rank's gradient becomes, before indices, scales and the exchange with all ranks "
-       "are added: the \"100x\" of top-k at ratio 0.01 is this number, not the bytes on the wire."},
-      {{"between nodes", "MB", true, true},
-       megabytes_of(&Measures::between_nodes_bytes),
-       "of those bytes, on the rank that sends most, as a hierarchical all-reduce counts them."},
+       "are added: the \"100x\" of top-k at ratio 0.01 is this number, not the bytes on the wire."}};
+  const ColumnsOf<Variant> verified = {
       {{"verified", "", false},
        [](const auto& row) {
          const std::string& verified = row.merged->measures.verified;
@@ -139,6 +137,8 @@ ColumnsOf<Variant> byte_columns() {
        [](const auto& row) { return cells::number(row.merged->measures.verify_error, 2); },
        "relative difference of the loss after the first update, or of losses and gradient norms where they "
        "must be equal."}};
+  return join(columns_of<Variant>({{"traffic", "traffic"}}), smaller,
+              columns_of<Variant>({{"between_nodes", "", "", true}}), verified);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Where the time of a step goes.
 #include <cmath>
 
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
@@ -23,46 +24,30 @@ Cell overlap_cell(const MergedPoint& merged) {
   return cells::percent(resolved ? m.overlap : Measures::kNone);
 }
 
-constexpr const char* kComputing = "without waiting for communication.";
-
 ColumnsOf<MergedPoint> phase_columns() {
-  return {
-      {{"data", "ms", true, false, "phase"},
-       milliseconds_of(&Measures::data_s),
-       "waiting for the batch. Each phase is the median over the steps, on the rank that was slowest in that "
-       "step."},
-      {{"forward", "ms", true, false, "phase"}, milliseconds_of(&Measures::forward_s), kComputing},
-      {{"backward", "ms", true, false, "phase"}, milliseconds_of(&Measures::backward_s), kComputing},
-      {{"exposed", "ms", true, false, "phase"},
-       milliseconds_of(&Measures::exposed_s),
-       "waiting for communication."},
-      {{"tensor", "ms", true, true, "of exposed"},
-       milliseconds_of(&Measures::exposed_tensor_s),
-       "waiting for ranks that share the same blocks."},
-      {{"context", "ms", true, true, "of exposed"},
-       milliseconds_of(&Measures::exposed_context_s),
-       "waiting for ranks that share the same sequences."},
-      {{"stages", "ms", true, true, "of exposed"},
-       milliseconds_of(&Measures::exposed_pipeline_s),
-       "waiting for other stages of a pipeline: its bubble, and messages that nothing hides."},
-      {{"optimizer", "ms", true, false, "phase"}, milliseconds_of(&Measures::optimizer_s)},
-      {{"step", "ms"}, milliseconds_of(&Measures::step_s)},
+  const ColumnsOf<MergedPoint> sum = {
       {{"sum", "% of step"},
        sum_cell,
-       "the five phases together; medians of parts need not add up to the median of the whole exactly."},
-      {{"compute", "ms", true, true, "alone"},
-       milliseconds_of(&Measures::compute_only_s),
-       "the step with communication disabled, measured separately: median over the steps of the slowest "
-       "rank."},
-      {{"comm.", "ms", true, true, "alone"},
-       milliseconds_of(&Measures::communication_only_s),
-       "the recorded operations of the step without its computing, likewise."},
+       "the five phases together; medians of parts need not add up to the median of the whole exactly."}};
+  const ColumnsOf<MergedPoint> overlap = {
       {{"overlap", "%", true, true, "alone"},
        overlap_cell,
        "1 - (step - compute alone) / communication alone; below 0 where they slow each other down. Not given "
        "where "
        "the step has no interval or one that is wider than that communication, or computing alone took "
        "longer."}};
+  return join(columns_of({{"data", "phase"},
+                          {"forward", "phase"},
+                          {"backward", "phase"},
+                          {"exposed", "phase"},
+                          {"exposed_tensor", "of exposed", "", true},
+                          {"exposed_context", "of exposed", "", true},
+                          {"exposed_pipeline", "of exposed", "", true},
+                          {"optimizer", "phase"},
+                          {"step"}}),
+              sum,
+              columns_of({{"compute_alone", "alone", "", true}, {"communication_alone", "alone", "", true}}),
+              overlap);
 }
 
 }  // namespace

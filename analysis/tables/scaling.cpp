@@ -1,6 +1,7 @@
 // Weak and strong scaling: throughput and efficiency over ranks, with the base that efficiency refers to.
 #include "analysis/stats/scaling.h"
 
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
@@ -51,7 +52,9 @@ ColumnsOf<ScalingRow> point_columns(bool weak) {
 ColumnsOf<ScalingRow> efficiency_columns(bool weak) {
   constexpr const char* kInterval =
       "the same from the outer ends of both steps' 95 % intervals; covers at least 95 %.";
-  return {{{"step", "ms"}, milliseconds_of(&Measures::step_s)},
+  return join(
+      columns_of<ScalingRow>({{"step"}}),
+      ColumnsOf<ScalingRow>{
           {{"base n0", "", true, true},
            [](const auto& row) { return cells::count(row.series->points.front().merged->point.ranks); },
            "the smallest number of ranks measured in the series."},
@@ -61,7 +64,7 @@ ColumnsOf<ScalingRow> efficiency_columns(bool weak) {
                   "1988)."
                 : "n0 T(n0) / (n T(n)), T the step time: 100 % when n ranks are n / n0 times as fast as n0."},
           {{"low", "%", true, false, "efficiency"}, efficiency_of(&Estimate::low), kInterval},
-          {{"high", "%", true, false, "efficiency"}, efficiency_of(&Estimate::high), kInterval}};
+          {{"high", "%", true, false, "efficiency"}, efficiency_of(&Estimate::high), kInterval}});
 }
 
 ColumnsOf<ScalingRow> strong_columns() {

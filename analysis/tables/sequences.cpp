@@ -1,6 +1,7 @@
 // What longer sequences cost: time, memory, and attention's share of the computing.
 #include "analysis/frame/sequences.h"
 
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
@@ -32,14 +33,12 @@ ColumnsOf<SequenceRow> length_columns() {
 }
 
 ColumnsOf<SequenceRow> cost_columns() {
-  return {{{"step", "ms"}, milliseconds_of(&Measures::step_s)},
-          {{"attention", "% of FLOPs"},
-           [](const auto& row) { return cells::percent(row.point->attention); },
-           "the model's FLOPs for scores and for values by them, counted in full (not halved for the causal "
-           "mask) / all of them, by the model's table."},
-          {{"peak memory", "MiB"},
-           mebibytes_of(&Measures::peak_bytes),
-           "highest total during a step, on the rank that needs most."}};
+  const ColumnsOf<SequenceRow> attention = {
+      {{"attention", "% of FLOPs"},
+       [](const auto& row) { return cells::percent(row.point->attention); },
+       "the model's FLOPs for scores and for values by them, counted in full (not halved for the causal "
+       "mask) / all of them, by the model's table."}};
+  return join(columns_of<SequenceRow>({{"step"}}), attention, columns_of<SequenceRow>({{"peak_memory"}}));
 }
 
 }  // namespace

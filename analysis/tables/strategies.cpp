@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "analysis/frame/known.h"
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
@@ -154,36 +155,27 @@ std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas&
   return notes;
 }
 
-constexpr const char* kIntervalOfMedian = "95 % interval of that median, which takes 6 steps.";
-constexpr const char* kExposed = "the part of a step during which computing waited for communication.";
-
 ColumnsOf<MergedPoint> step_columns(const Replicas& replicas) {
-  return {
-      {{"median", "ms", true, false, "step time"},
-       milliseconds_of(&Measures::step_s),
-       "over the steps, of the slowest rank's time."},
-      {{"low", "ms", true, false, "step time"}, milliseconds_of(&Measures::step_low_s), kIntervalOfMedian},
-      {{"high", "ms", true, false, "step time"}, milliseconds_of(&Measures::step_high_s), kIntervalOfMedian},
+  const ColumnsOf<MergedPoint> x_single = {
       {{"x single", "", true, true},
        [&](const auto& merged) { return cells::number(replicas.ratio(merged), 3); },
        "step time / that of `single` on the same ranks with the same batch, which trains independent copies "
-       "and never communicates."},
-      {{"peak memory", "MiB"},
-       mebibytes_of(&Measures::peak_bytes),
-       "highest total during a step, on the rank that needs most."},
-      {{"time", "ms", true, false, "exposed"}, milliseconds_of(&Measures::exposed_s), kExposed},
-      {{"of step", "%", true, false, "exposed"},
-       [](const auto& merged) { return cells::percent(merged.measures.exposed_s / merged.measures.step_s); },
-       kExposed},
-      {{"energy", "J/step", true, true},
-       number_of(&Measures::energy_j),
-       "of all ranks' GPUs together, by their own counters (NVML), over the timed windows / steps."},
+       "and never communicates."}};
+  const ColumnsOf<MergedPoint> verified = {
       {{"verified", "", false},
        verified_cell,
        "the point gave the losses and gradient norms of one device on the same batch; lossy: it did not, "
        "because its reduction is lossy by design."},
       {{"repeats", "", true, true}, [](const auto& merged) { return cells::count(merged.repeats); }},
       {{"warnings", "", false, true}, [&](const auto& merged) { return warning_cell_of(merged, replicas); }}};
+  return join(
+      columns_of({{"step", "step time", "median"}, {"step_low", "step time"}, {"step_high", "step time"}}),
+      x_single,
+      columns_of({{"peak_memory"},
+                  {"exposed", "exposed", "time"},
+                  {"exposed_share", "exposed", "of step"},
+                  {"energy", "", "", true}}),
+      verified);
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+// What can be said of a measured point in numbers. A row is a number's name, heading, unit and meaning;
+// tables, plots and the first screen ask for it by its name, so that none of these is written down twice.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/frame/merged.h"
+#include "analysis/frame/training_columns.h"
+
+namespace shardmark {
+
+struct Quantity {
+  enum class Show {
+    number,
+    count,
+    milliseconds,  // of seconds
+    mebibytes,     // of bytes
+    megabytes,     // of bytes, 10^6
+    percent,       // of a ratio
+    difference,    // from what was predicted, in percent with its sign
+  };
+  std::string_view name;
+  std::string_view heading, unit;  // of a column, unless a table says otherwise
+  Show show;
+  double (*of)(const MergedPoint&);                   // a NaN where it was not measured
+  std::string_view definition;                        // "" where the heading says it all
+  double (*predicted)(const MergedPoint&) = nullptr;  // of a difference
+};
+
+// Fails where there is none of this name.
+const Quantity& quantity(std::string_view name);
+Cell cell_of(const Quantity& quantity, const MergedPoint& merged);
+
+// A quantity as a column of a table.
+struct Shown {
+  std::string_view name;
+  std::string_view group = {};    // the heading over it and its neighbours
+  std::string_view heading = {};  // below that; none: the quantity's own
+  bool fold = false;              // for people only: left out where it is the same in all rows, or nothing
+};
+
+Column column_of(const Shown& shown);  // with the definition
+
+template <class Row = MergedPoint>
+ColumnsOf<Row> columns_of(const std::vector<Shown>& all) {
+  ColumnsOf<Row> columns;
+  for (const Shown& shown : all) {
+    Column head = column_of(shown);
+    std::string definition = std::exchange(head.definition, "");
+    columns.push_back({std::move(head),
+                       [&of = quantity(shown.name)](const Row& row) { return cell_of(of, point_of(row)); },
+                       std::move(definition)});
+  }
+  return columns;
+}
+
+}  // namespace shardmark
