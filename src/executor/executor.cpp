@@ -280,6 +280,7 @@ void Executor::attempt(const std::function<void()>& compute) {
     end_job_if_gpu_is_lost(error.what());
     failure_ = std::current_exception();
     model_.deferred = nullptr;
+    model_.recompute = false;
     // Frees memory for the rest of the step.
     for (auto& [number, micro_batch] : micro_batches_) {
       micro_batch.inputs.assign(micro_batch.inputs.size(), {});

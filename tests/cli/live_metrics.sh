@@ -106,6 +106,18 @@ job=
 [[ $(grep -c 'metrics are not written, and the sweep goes on without them' err) == 1 ]] || fail "not one warning: $(cat err)"
 has err '6 points measured, 3 skipped; study: x.h5'
 
+# A suite that starts its ranks several times: the points of all starts are counted.
+cat >starts.yaml <<'Y'
+name: starts
+ranks: 2
+environment: [{}, {OMPI_MCA_btl_vader_eager_limit: 65536}]
+sampling: {warmup_steps: 0, min_steps: 1, max_steps: 1}
+collectives: {operation: all_reduce, bytes: [8, 64]}
+Y
+"$program" launch starts.yaml -n 2 -o s.h5 --launcher-flag=--oversubscribe -- --openmetrics starts.prom 2>err ||
+  fail "a suite of two starts: $(cat err)"
+metrics starts.prom running 0 done_points 4 to_go_points 0
+
 # Refused before anything starts.
 refuses() {
   local status=0 text=$1

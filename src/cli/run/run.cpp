@@ -289,7 +289,7 @@ int run(const Flags& flags) {
   // Set up each point, verify it against one device, time it and record it (src/sweep).
   std::optional<LiveMetrics> metrics;
   if (study && !flags.run.openmetrics.empty())
-    metrics.emplace(flags.run.openmetrics, flags.output, std::ssize(sweep.points));
+    metrics.emplace(flags.run.openmetrics, flags.output, std::ssize(sweep.plan));
   if (world.rank() == 0 && !flags.run.quiet && !is_launched()) log_line(extent(sweep, study));
   const RunOptions options{transport_for(flags.run.world, device),
                            device,
