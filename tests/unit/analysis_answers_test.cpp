@@ -1,4 +1,4 @@
-// The first screen of suites that were made for one question: their answer stands first.
+// The first screen of a suite that was made for one question begins with the answer to that question.
 #include <gmock/gmock.h>
 
 #include "analysis/overview/overview.h"
@@ -26,7 +26,8 @@ Record point_laid_out(const std::string& strategy, int64_t tensor, int64_t pipel
   return record;
 }
 
-// One order over all layouts, whatever table or group each has elsewhere.
+// All layouts of a global batch are ranked together, even if their results are in different tables and
+// groups.
 TEST(Answers, RankAllLayoutsOfOneGlobalBatch) {
   const std::string text =
       screen_of_answers({point_laid_out("ddp", 1, 1, 0.12), point_laid_out("fsdp", 1, 1, 0.13),

@@ -1,4 +1,4 @@
-// Studies in which nothing, or nothing usable, was measured: reports say so, and invent no number.
+// Reports about studies without usable measurements: a report says so and makes up no numbers.
 #include <gmock/gmock.h>
 
 #include "analysis/report.h"
@@ -9,7 +9,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// All tables as text; each form of each is made on the way.
+// Returns all tables of the report as text, and checks that each can also be written as Markdown, CSV and
+// JSON.
 std::string report_text(const std::vector<StudyData>& studies) {
   std::string text;
   for (const Table& table : make_report(studies)) {
@@ -24,7 +25,7 @@ std::string report_text(const std::vector<StudyData>& studies) {
   return text;
 }
 
-// Points of every kind with the same step time.
+// Returns points of all kinds. All of them have the same step time.
 std::vector<Record> records_with(double step_s) {
   std::vector<Record> records;
   for (const int64_t ranks : {1, 2, 4, 8}) {

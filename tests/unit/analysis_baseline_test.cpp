@@ -1,4 +1,5 @@
-// Baselines: what is kept when one is written again, and what a slip of the hand is told.
+// Tests of baseline files: what is kept when a baseline is written again, and the errors for mistakes in a
+// file that was edited by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,10 +42,11 @@ TEST(Baseline, KeepsWhatWasNotMeasuredAgain) {
   EXPECT_EQ(is.points.at("b").step_s, std::vector<double>{3});
   EXPECT_EQ(is.points.at("b").name, "B");
   EXPECT_EQ(is.points.at("c").step_s, std::vector<double>{4});
-  EXPECT_EQ(is.started.size(), 2u);  // b's times are of the first
+  EXPECT_EQ(is.started.size(), 2u);  // the times of b are still those of the first launch
   EXPECT_EQ(is.environment.at("torch").size(), 2u);
 
-  const Baseline all_anew = to_baseline(first, old, "b.json");  // what nothing stems from is dropped
+  // Starts of launches that no point uses any more are dropped.
+  const Baseline all_anew = to_baseline(first, old, "b.json");
   EXPECT_EQ(all_anew.num_kept, 0u);
   EXPECT_EQ(all_anew.text, old);
 }
@@ -61,7 +63,7 @@ TEST(Baseline, KeepsAReferenceWithoutTimes) {
       to_baseline(launches_at("2026-01-02", {{"c", measured("C", {4})}}), by_hand, "b.json");
   EXPECT_THAT(written.text,
               HasSubstr(R"("a": {"name":"A","reference":{"value":2.0,"lower":null,"upper":3.0}})"));
-  EXPECT_EQ(written.num_kept, 0u);  // no launch measured it
+  EXPECT_EQ(written.num_kept, 0u);  // no launch has measured it
   EXPECT_EQ(read_back(written.text).started.size(), 1u);
 }
 

@@ -1,5 +1,6 @@
-// The metrics of the IETF's draft on fabrics for AI training: its formulas against values by hand and its own
-// worked example, what of a study goes into them, and when the tables are there.
+// Tests the metrics of the IETF draft about fabrics for AI training. The formulas are compared with values
+// computed by hand and with the draft's own worked example. Further tests cover which parts of a study are
+// used and when the tables are shown.
 #include <gmock/gmock.h>
 
 #include "analysis/bmwg/tables.h"
@@ -10,7 +11,7 @@
 namespace shardmark {
 namespace {
 
-// Of every rank the same times.
+// Returns a series in which all ranks have the same times.
 Series times_series(const char* name, int64_t ranks, const std::vector<double>& times_s) {
   Series series{name, ranks, std::ssize(times_s), {}};
   for (int64_t rank = 0; rank < ranks; ++rank)
@@ -35,7 +36,8 @@ const BmwgMetric& metric(const std::vector<BmwgMetric>& all, const std::string& 
   throw ContractError("no metric " + name);
 }
 
-// C = 50 ms, AllReduce of 256 MB on 64 ranks: 256 MB x 2 x 63 / 64 = 504 MB, in 10.08 ms at 400 Gbit/s.
+// A compute time of 50 ms and an all-reduce of 256 MB on 64 ranks: each rank sends 256 MB x 2 x 63 / 64 = 504
+// MB, which takes 10.08 ms at 400 Gbit/s.
 constexpr JctIteration kIteration{0.050, 0.0126, 0.066088, 0.05504, 504e6, 50e9};
 
 TEST(BmwgFormulas, AreThoseOfSection10) {
@@ -52,7 +54,8 @@ TEST(BmwgFormulas, JainIsOneWhereAllAreEqual) {
   EXPECT_DOUBLE_EQ(jain_index({1, 2, 3}), 36.0 / (3 * 14));
 }
 
-// "AllReduce, n=8, data_size=1 GB, time=10 ms: BusBW = 175 GB/s", the terminology draft's example.
+// The example of the draft about terminology is "AllReduce, n=8, data_size=1 GB, time=10 ms: BusBW = 175
+// GB/s".
 TEST(BmwgCollectives, BusBandwidthIsThatOfTheDraftsExample) {
   const std::vector<StudyData> studies = {
       study_of({timed_collective("all_reduce", 8, 1'000'000'000, {0.01})})};
@@ -64,7 +67,8 @@ TEST(BmwgCollectives, BusBandwidthIsThatOfTheDraftsExample) {
   EXPECT_NEAR(metric(bmwg_metrics(points, {}), "AllReduce BusBW, P50").value, 1400, 1e-6) << "Gbit/s";
 }
 
-// Times of 1, 2 and 4 ms: rates of 1, 1/2 and 1/4, and all three in 7 ms.
+// The times are 1, 2 and 4 ms, so the relative rates are 1, 1/2 and 1/4. The mean rate is that of three
+// messages in 7 ms.
 TEST(BmwgCollectives, PercentilesAreThoseOfTheIterationsRates) {
   const std::vector<StudyData> studies = {
       study_of({timed_collective("all_gather", 2, 2'000'000, {0.001, 0.002, 0.004})})};
@@ -83,7 +87,7 @@ TEST(BmwgCollectives, VaryFromRepeatToRepeat) {
   EXPECT_NEAR(rows.at(0).variation, std::sqrt(2e-6) / 0.010, 1e-9) << "sample standard deviation / mean";
 }
 
-// Rank 0 takes 1 ms, rank 1 3 ms: (1 + 1/3)^2 / (2 (1 + 1/9)) = 0.8.
+// Rank 0 takes 1 ms and rank 1 takes 3 ms. Jain's index is (1 + 1/3)^2 / (2 (1 + 1/9)) = 0.8.
 TEST(BmwgCollectives, RanksHaveTheirOwnThroughputs) {
   Record record = timed_collective("all_to_all", 2, 2'000'000, {0.003});
   record.samples = {{"step", 2, 1, {0.001, 0.003}}};
@@ -91,7 +95,8 @@ TEST(BmwgCollectives, RanksHaveTheirOwnThroughputs) {
   EXPECT_NEAR(bmwg_collectives(merge_repeats(studies), {}).at(0).rank_fairness, 0.8, 1e-12);
 }
 
-// Two nodes of two ranks: 2 of the 3 others are on the other node, so of 2 x 3/4 x 1.2 MB two thirds cross.
+// There are two nodes with two ranks each, so two of the three peers of a rank are on the other node. Each
+// rank sends 2 x 3/4 x 1.2 MB, of which two thirds cross the fabric.
 TEST(BmwgCollectives, TellWhatCrossesTheFabric) {
   StudyData study = study_of({timed_collective("all_reduce", 4, 1'200'000, {0.003})});
   const auto crossing = [&] { return bmwg_collectives(merge_repeats({study}), {}).at(0).fabric_bytes; };
@@ -113,14 +118,14 @@ TEST(BmwgCollectives, NameTheAlgorithmOfEachSize) {
   EXPECT_EQ(bmwg_collectives(merge_repeats({study}), {}).at(0).algorithm, "not verified");
 }
 
-// Rounds whose load takes 10 ms, whose two collectives take 6 ms, both at once 13 ms.
+// The load alone takes 10 ms, the two collectives alone take 6 ms, and all together take 13 ms.
 Record rounds_beside(const std::string& load) {
   Record record = timed_collective("all_reduce", 2, 150'000'000, {0.03});
   record.point.collective.beside = load;
   record.id = point_id(record.point);
   record.measures.num_operations = 2;
   record.measures.num_steps = 4;
-  record.measures.busbw_gb_s = 150e6 / 0.003 / 1e9;  // of the collective alone
+  record.measures.busbw_gb_s = 150e6 / 0.003 / 1e9;  // the bandwidth of the collective alone
   for (const auto& [name, time_s] : {std::pair{"load_alone", 0.010},
                                      {"collective_alone", 0.006},
                                      {"together", 0.013},
@@ -189,7 +194,7 @@ TEST(BmwgTables, AreThereWhereTheyAreAskedForAlone) {
   EXPECT_THAT(keys({}), Contains("bmwg"));
 }
 
-// Every row has a value or a reason, and those with a value come first.
+// Every metric has either a value or a reason why it has none, and those with a value come first.
 TEST(BmwgTables, SayWhyAMetricHasNoValue) {
   const std::vector<StudyData> studies = {study_of({timed_collective("all_reduce", 2, 1 << 20, {0.001})})};
   const auto all = bmwg_metrics(merge_repeats(studies), {});

@@ -1,4 +1,4 @@
-// Communication of a step in the report, by phase.
+// The report shows the communication of a training step by phase.
 #include <gtest/gtest.h>
 
 #include "analysis/frame/known.h"
@@ -32,7 +32,7 @@ TEST(Communication, IsShownByPhase) {
 
 TEST(Communication, OfProgramsThatCannotBeReadIsLeftOut) {
   Record record = with_program("ddp", 2);
-  record.samples.back().values[0] = 99;  // no phase
+  record.samples.back().values[0] = 99;  // 99 is not a valid phase
   for (const Record& unknown : {training_record("ddp", 2, 4, 0.1), record}) {
     const Table table = communication(unknown);
     ASSERT_EQ(table.rows.size(), 1u);

@@ -1,5 +1,5 @@
-// compare against known truth: false alarms over null pairs, power at the difference it states, and each
-// rule.
+// Tests `compare` on simulated launches whose true difference is known: the rate of false alarms when nothing
+// has changed, the power to find the difference that it states, and each rule for a verdict.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace shardmark {
 namespace {
 
 using Random = std::mt19937_64;
-using Noise = std::function<double(Random&)>;  // of one launch, as a logarithm
+using Noise = std::function<double(Random&)>;  // draws the logarithm of the noise factor of one launch
 
 Noise normal(double deviation) {
   return [deviation](Random& random) { return deviation * std::normal_distribution<double>()(random); };
@@ -25,7 +25,8 @@ Noise normal(double deviation) {
 Noise heavy_tailed(double scale) {
   return [scale](Random& random) { return scale * std::student_t_distribution<double>(3)(random); };
 }
-Noise two_states(double chance, double factor) {  // some launches land badly
+// Some launches are slower by `factor`, with probability `chance`.
+Noise two_states(double chance, double factor) {
   return [=](Random& random) { return std::bernoulli_distribution(chance)(random) ? std::log(factor) : 0; };
 }
 
@@ -35,7 +36,7 @@ struct Scenario {
   Noise of_point;
 };
 
-// Two sets of launches of one thing.
+// Simulates two sets of launches between which nothing has changed.
 std::vector<LaunchPair> null_pair(const Scenario& s, Random& random) {
   std::vector<LaunchPair> pairs(s.num_points);
   for (size_t launch = 0; launch < s.num_old + s.num_new; ++launch) {
@@ -52,7 +53,7 @@ bool is_alarm(const Comparison& c) {
   return c.verdict == Judgement::slower || c.verdict == Judgement::faster;
 }
 
-// Pairs of studies in which any point is called FASTER or SLOWER.
+// Returns the number of trials in which any point is called FASTER or SLOWER.
 int num_alarms(const Scenario& scenario, int trials, double margin) {
   Random random(scenario.num_old * 1000 + scenario.num_points);
   int alarms = 0;
@@ -78,7 +79,8 @@ TEST(Compare, FalseAlarmsAreAtMostFivePercent) {
       {"4 against 2", {4, 2, 5, none, normal(0.05)}},
       {"one point", {5, 5, 1, none, normal(0.03)}}};
   for (const auto& [name, scenario] : scenarios) {
-    const int alarms = num_alarms(scenario, kTrials, /*margin=*/0);  // the margin makes alarms rarer still
+    // The default margin would make alarms even rarer.
+    const int alarms = num_alarms(scenario, kTrials, /*margin=*/0);
     RecordProperty(name, alarms);
     EXPECT_LE(alarms, 0.05 * kTrials) << name;
   }
@@ -101,7 +103,7 @@ TEST(Compare, FindsTheDifferenceItStatesWithItsPower) {
   }
 }
 
-// The table of analysis/README.md: points and launches; its columns are spreads.
+// A row of the table in analysis/README.md. The columns of that table are spreads.
 struct Promise {
   size_t num_points, num_old, num_new;
 
@@ -121,7 +123,8 @@ constexpr std::array<Promise, 9> kPromises = {{{1, 3, 3},
                                                {50, 10, 10}}};
 constexpr std::array<double, 3> kSpreads = {0.01, 0.02, 0.05};
 
-std::string at_most(double slowdown) {  // of two digits, rounded up: a promise
+// Rounds up to two digits, because the table promises that the smallest detectable slow-down is no larger.
+std::string at_most(double slowdown) {
   const double tenths = std::ceil(1000 * slowdown);
   return tenths < 100 ? fmt::format("{:.1f} %", tenths / 10)
                       : fmt::format("{:.0f} %", std::ceil(100 * slowdown));
@@ -146,7 +149,8 @@ TEST(Compare, PromisedPowerStandsInTheReadme) {
   EXPECT_NE(readme.find(sentence), std::string::npos) << sentence;
 }
 
-// Of comparisons drawn with the promised slow-down of one point, as many are SLOWER as promised.
+// If one point is slower by the promised amount, the fraction of comparisons that call it SLOWER is the
+// promised power.
 TEST(Compare, HasThePowerThatTheTablePromises) {
   for (const Promise& promise : kPromises)
     for (const double spread : kSpreads) {
@@ -161,7 +165,8 @@ TEST(Compare, HasThePowerThatTheTablePromises) {
         for (double& time : pairs.front().new_s) time *= factor;
         found += compare_launches(pairs, kDefaultMargin).front().verdict == Judgement::slower;
       }
-      // Three standard errors, of these trials and of the 4,000 that the promise was made from.
+      // The tolerance is three standard errors. Both these trials and the 4,000 trials behind the table
+      // contribute to it.
       EXPECT_NEAR(found, kPower * trials,
                   3 * std::sqrt(kPower * (1 - kPower) * (trials + trials * trials / 4000.)))
           << promise.num_points << " points, " << promise.num_old << " against " << promise.num_new
@@ -180,7 +185,7 @@ TEST(Compare, SaysWhatItSees) {
   EXPECT_EQ(compared({1.2, 1.21, 1.19, 1.2, 1.22}, base).verdict, Judgement::faster);
   EXPECT_EQ(compared(base, {1.01, 1.0, 0.99, 1.003, 0.998}).verdict, Judgement::same);
   EXPECT_EQ(compared(base, {1.0, 1.2, 0.9, 1.1, 0.8}).verdict, Judgement::ambiguous);
-  // Certainly slower, but by less than matters.
+  // The new launches are certainly slower, but by less than the margin.
   const Comparison small = compared(base, {1.02, 1.021, 1.022, 1.023, 1.025});
   EXPECT_LT(small.p, 0.05);
   EXPECT_EQ(small.verdict, Judgement::same);
@@ -197,10 +202,11 @@ TEST(Compare, FewLaunchesDecideNothingUnlessBeyondTheSpread) {
   EXPECT_EQ(compared(base, {1.3}).verdict, Judgement::slower);
   EXPECT_EQ(compared(base, {1.3}).basis, Basis::spread);
   EXPECT_EQ(compared(base, {1.02}).verdict, Judgement::ambiguous);
-  EXPECT_EQ(compared(base, {1.0}).verdict, Judgement::ambiguous);  // one launch is no proof of sameness
+  EXPECT_EQ(compared(base, {1.0}).verdict,
+            Judgement::ambiguous);  // one launch cannot show that nothing has changed
 }
 
-// A clock that ticks slowly gives equal times: no proof that launches agree to the last digit.
+// A clock with a coarse resolution produces equal times. They do not prove that launches have no spread.
 TEST(Compare, EqualTimesAreNoZeroSpread) {
   EXPECT_EQ(compared({1, 1, 1}, {1.01, 1.01, 1.01}).verdict, Judgement::same);
   EXPECT_EQ(compared({1, 1, 1, 1}, {1.03}).verdict, Judgement::ambiguous);
@@ -219,10 +225,11 @@ TEST(Compare, StatesTheSmallestSlowDown) {
   const double one = smallest_slowdowns({five}, kDefaultMargin).front();
   EXPECT_GT(one, 0.02);
   EXPECT_LT(one, 0.1);
-  EXPECT_GT(smallest_slowdowns(std::vector<LaunchPair>(20, five), kDefaultMargin).back(),
-            one);  // more points ask for more
+  // With more points, the smallest difference that can be found is larger.
+  EXPECT_GT(smallest_slowdowns(std::vector<LaunchPair>(20, five), kDefaultMargin).back(), one);
   EXPECT_TRUE(std::isnan(smallest_slowdowns({{{1, 2}, {1, 2}}}, kDefaultMargin).front()));
-  EXPECT_LT(smallest_slowdowns({five}, 0).front(), one);  // what the margin forgives is not SLOWER
+  // Without a margin, smaller differences are found.
+  EXPECT_LT(smallest_slowdowns({five}, 0).front(), one);
 }
 
 }  // namespace

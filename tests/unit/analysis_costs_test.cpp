@@ -1,4 +1,5 @@
-// What training costs: whatever trains the same model on the same data is compared with the cheapest of it.
+// Tests the costs of training: all points that train the same model on the same data are compared with the
+// cheapest of them.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,7 +16,7 @@ Record changed(double step_s, const std::function<void(Point&)>& change) {
   return record;
 }
 
-// "x cheapest" of each row, by cost.
+// Returns the values of the column "x cheapest", sorted.
 std::vector<double> ratios(const std::vector<StudyData>& studies) {
   const Table table = costs_table(merge_repeats(studies), 3);
   std::vector<double> ratios;
@@ -50,7 +51,7 @@ TEST(Costs, LayoutsAndSettingsOfATrainingAreCompared) {
       [](Point& point) { point.transport = "tcp"; },
       [](Point& point) { point.environment = "NCCL_ALGO=Ring"; }};
   for (const auto& change : changes) {
-    // The same speed at twice the time, whatever the change made of the number of samples and of ranks.
+    // The second point is half as fast, whatever `change` did to the number of samples and ranks.
     Record cheap = training_record("ddp", 4, 2, 0.1), dear = changed(0.2, change);
     dear.measures.samples_per_s =
         cheap.measures.samples_per_s / 2 * static_cast<double>(dear.point.ranks) / 4;

@@ -1,4 +1,4 @@
-// analysis/COLUMNS.md says of every column what the tables say, in the same words.
+// analysis/COLUMNS.md defines every column in the same words as the tables do.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@
 namespace shardmark {
 namespace {
 
-// Tables of nothing: their columns are there. Of collectives, those of an operation that nobody knows.
+// Returns all tables without rows but with their columns. Tables of collectives exist only for operations
+// that were measured, so they use an operation with an invented name.
 std::vector<Table> all_tables() {
   const MergedPoints none;
   std::vector<Table> tables = {studies_table({}),
@@ -69,7 +70,7 @@ std::vector<Table> all_tables() {
   for (Table& table : compared_tables(none, {})) tables.push_back(std::move(table));
   const std::vector<StudyData> studies = {study_of({collective_record("any", 2, 8, false, 1e-5)})};
   for (Table& table : collective_tables(merge_repeats(studies))) tables.push_back(std::move(table));
-  tables.back().key = "collectives";  // one for each operation and rank count
+  tables.back().key = "collectives";  // the report has one such table for each operation and number of ranks
   return tables;
 }
 
@@ -79,9 +80,9 @@ std::string escaped_bars(const std::string& text) {
   return escaped;
 }
 
-// Rows of Markdown; tables that share a definition share its row.
+// Returns the definitions as rows of a Markdown table. Tables that share a definition share a row.
 std::string definitions_text() {
-  std::vector<std::pair<std::string, std::string>> rows;  // tables; the rest of the row
+  std::vector<std::pair<std::string, std::string>> rows;  // names of tables, and the rest of the row
   for (const Table& table : all_tables())
     for (const Definition& definition : definitions_of(table.columns)) {
       const std::string rest =
@@ -111,7 +112,7 @@ TEST(Definitions, NoTableOfTheReportIsForgotten) {
   EXPECT_GT(count, 15);
 }
 
-// Programs find a column by its name.
+// Column names are unique, because programs look columns up by name.
 TEST(Definitions, NoTableHasAColumnTwice) {
   for (const Table& table : all_tables()) {
     std::set<std::string> names;

@@ -1,5 +1,5 @@
-// Efficiency says its base, and one number stands on the first screen, on the page and in the tables; what no
-// machine explains is a finding.
+// Tests the scaling efficiency: each value names the point it is relative to, and the first screen, the page
+// and the tables show the same value. An efficiency that no machine can explain becomes a finding.
 #include <gmock/gmock.h>
 
 #include "analysis/findings/findings.h"
@@ -21,14 +21,15 @@ struct Run {
   const char* strategy = "ddp";
 };
 
-// Imported numbers, without intervals: weak scaling at 8 samples a rank, on nodes of 8 ranks each.
+// Returns a study of weak scaling with 8 samples per rank, on nodes of 8 ranks. It has no confidence
+// intervals, as if it was imported.
 StudyData study_on_nodes(const std::vector<Run>& runs, bool is_strong = false) {
   std::vector<Record> records;
   for (const Run& run : runs) {
     const int64_t batch = is_strong ? 512 / run.ranks : 8;
     records.push_back(training_record(run.strategy, run.ranks, batch,
                                       static_cast<double>(run.ranks * batch) / run.samples_per_s));
-    records.back().measures.flops_per_step = 1e6;  // far from the peak of the device
+    records.back().measures.flops_per_step = 1e6;  // so low that the peak of the device gives no warning
     records.back().measures.step_low_s = records.back().measures.step_high_s = Measures::kNone;
     if (is_strong) records.back().point.training.scaling = "strong";
   }
@@ -44,7 +45,7 @@ StudyData study_on_nodes(const std::vector<Run>& runs, bool is_strong = false) {
   return study;
 }
 
-// The efficiency of each row of the first screen, and its unit.
+// Returns the unit and the values of a column of the first screen.
 std::vector<std::string> on_screen(const OverviewTable& table, const std::string& name) {
   std::vector<std::string> texts;
   for (size_t c = 0; c < table.columns.size(); ++c)
@@ -56,7 +57,8 @@ std::vector<std::string> on_screen(const OverviewTable& table, const std::string
   return texts;
 }
 
-// 16 ranks are 2 whole nodes, so the point is in a series over nodes, too, whose base is one node: 100 %.
+// 16 ranks fill two nodes, so the point also belongs to a series over nodes. There, the base is one node and
+// the efficiency is 100 %.
 TEST(Efficiency, OfTheFirstScreenIsAgainstTheFewestRanks) {
   for (const bool is_strong : {false, true}) {
     const std::vector<StudyData> studies = {study_on_nodes({{1, 100}, {8, 400}, {16, 800}}, is_strong)};
@@ -78,7 +80,7 @@ TEST(Efficiency, OfTheFirstScreenIsAgainstTheFewestRanks) {
   }
 }
 
-// ddp was measured on one rank, fsdp was not.
+// Only ddp was measured on one rank.
 TEST(Efficiency, NamesTheBaseOfEachRowWhereTheyDiffer) {
   const std::vector<StudyData> studies = {study_on_nodes({{1, 100},
                                                           {8, 400},
@@ -116,7 +118,8 @@ TEST(Efficiency, ThatNoMachineExplainsIsAFinding) {
               testing::Contains(HasSubstr("efficiency above 100 %: 1 point, ")));
 }
 
-// Within the intervals of the steps nothing is found, nor beside a point that is unreliable itself.
+// Nothing is found if the confidence intervals of the steps allow for the difference, or if the point is
+// unreliable.
 TEST(Efficiency, ThatNoiseExplainsIsNoFinding) {
   StudyData study = study_on_nodes({{8, 800}, {16, 1704}});
   for (Record& record : study.records) {
@@ -131,7 +134,7 @@ TEST(Efficiency, ThatNoiseExplainsIsNoFinding) {
   for (const std::string& kind : kinds({study})) EXPECT_THAT(kind, testing::Not(HasSubstr("efficiency")));
 }
 
-// Over nodes, n counts nodes: T of 8 ranks is that of one.
+// In a series over nodes, n counts nodes, and T(1) is the time of one node with 8 ranks.
 TEST(Efficiency, SpeedUpOverNodesIsAsItsDefinition) {
   const std::vector<StudyData> studies = {study_on_nodes({{8, 800}, {16, 1400}, {64, 5104}}, true)};
   const auto points = merge_repeats(studies);

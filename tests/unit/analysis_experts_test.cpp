@@ -1,4 +1,4 @@
-// The load of a mixture's experts, from a series by hand.
+// Tests the table of the load of the experts in a mixture-of-experts model, with a series made by hand.
 #include <gmock/gmock.h>
 
 #include "analysis/tables/tables.h"
@@ -25,7 +25,7 @@ TEST(Experts, AreARowForEachLayerOfEachPoint) {
     return cell(table, row, column).value.get<double>();
   };
   EXPECT_EQ(number(0, "mean"), 10);
-  EXPECT_EQ(number(0, "largest"), 20);  // means over the repeats: 20, 20, 0, 0
+  EXPECT_EQ(number(0, "largest"), 20);  // the means over the repeats are 20, 20, 0 and 0
   EXPECT_EQ(number(0, "largest / mean"), 2);
   EXPECT_EQ(number(0, "idle"), 2);
   EXPECT_EQ(number(1, "largest / mean"), 1);

@@ -1,4 +1,4 @@
-// Exported studies hold every column and every sample, read back by other readers.
+// Exported studies contain every column and every sample. The tests parse them with independent readers.
 #include <gmock/gmock.h>
 
 #include "analysis/export.h"
@@ -35,7 +35,7 @@ TEST(Export, JsonHoldsEveryColumnAndSample) {
     }
   }
   EXPECT_EQ(json["points"][1]["step"], nullptr);
-  const auto& steps = json["points"][1]["samples"]["step"][0];  // {0.5, NaN, infinity}
+  const auto& steps = json["points"][1]["samples"]["step"][0];  // the samples are {0.5, NaN, infinity}
   EXPECT_EQ(steps[1], nullptr);
   EXPECT_EQ(steps[2], "inf");
   EXPECT_EQ(json["fields"]["step"]["unit"], "s");
@@ -46,7 +46,8 @@ TEST(Export, CsvNamesColumnsAsTheFileDoes) {
   const StudyData study = filled_study();
   const std::string points = to_csv(points_export(study));
   EXPECT_TRUE(points.starts_with("id,outcome,reason,started,duration,attempts,ended_job,workload,ranks,"));
-  EXPECT_EQ(std::count(points.begin(), points.end(), '\r'), 3);  // texts hold no carriage return
+  EXPECT_EQ(std::count(points.begin(), points.end(), '\r'),
+            3);  // the three line ends are the only carriage returns
   EXPECT_THAT(to_csv(fields_export()),
               HasSubstr("points,step,s,median over steps of the maximum over ranks\r\n"));
   EXPECT_THAT(to_csv(environment_export(study)), HasSubstr("nodes,\"[\"\"n1\"\",\"\"n2\"\"]\"\r\n"));

@@ -1,4 +1,5 @@
-// Is this number normal? Warnings about records and contradictions between collectives, each made on purpose.
+// Tests the warnings about single records and the findings about collectives that contradict each other. Each
+// of them is provoked on purpose.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +17,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// all_reduce and its parts between 4 ranks, at sizes from 1 KiB to 1 MiB, all as they should be: 5 us + size
-// / rate.
+// Returns an all-reduce, a reduce-scatter and an all-gather on 4 ranks for sizes from 1 KiB to 1 MiB, all
+// with plausible times: 5 us + size / rate.
 std::vector<Record> healthy_collectives() {
   std::vector<Record> records;
   for (const auto& [operation, gb_s] :
@@ -42,7 +43,8 @@ TEST(Findings, AHealthyStudyHasNone) { EXPECT_THAT(kinds(healthy_collectives()),
 
 TEST(Findings, AMessageSlowerThanALargerOne) {
   auto records = healthy_collectives();
-  records[0].measures.step_s = 100e-6;  // 1 KiB; 64 KiB take 21 us, so 256 KiB and 1 MiB are not concerned
+  records[0].measures.step_s =
+      100e-6;  // 1 KiB; 64 KiB take only 21 us, 256 KiB and 1 MiB take longer than that
   const std::vector<StudyData> studies = {study_of(records)};
   const MergedPoints points = merge_repeats(studies);
   const auto findings = findings_of(points);
@@ -54,7 +56,7 @@ TEST(Findings, AMessageSlowerThanALargerOne) {
 
 TEST(Findings, AMessageSlowerThanItsPieces) {
   auto records = healthy_collectives();
-  Record& largest = records[5];  // all_reduce of 1 MiB; 4 x 256 KiB take 4 x 70.5 us
+  Record& largest = records[5];  // all-reduce of 1 MiB; 4 messages of 256 KiB take 4 x 70.5 us
   ASSERT_EQ(largest.point.collective.bytes, 1 << 20);
   largest.measures.step_s = 2 * 4 * (5e-6 + 262144 / 4e9);
   const std::vector<StudyData> studies = {study_of(records)};
@@ -66,8 +68,8 @@ TEST(Findings, AMessageSlowerThanItsPieces) {
             "takes 2.0 times as long as 4 messages of 256 KiB would; also at 1 other size");
 }
 
-// "23 % less" would stand beside "less than 25 % longer is no finding", though both are of the same excess
-// of 1.3.
+// The finding and its threshold must use the same scale. "23 % less" next to "less than 25 % longer is no
+// finding" would look wrong, although a ratio of 1.3 means both.
 TEST(Findings, AreMeasuredAsTheirThresholdIs) {
   auto records = healthy_collectives();
   records[5].measures.step_s = 1.3 * 4 * (5e-6 + 262144 / 4e9);
@@ -109,8 +111,9 @@ TEST(Findings, WhatTheIntervalsAllowIsNone) {
   other.measures.step_low_s = 1.4e-3;
   other.measures.step_high_s = 1.6e-3;
   EXPECT_THAT(kinds({uncertain, other}), ElementsAre("in place"));
-  other.measures.step_high_s =
-      1.9e-3;  // overlaps, and is still within the 10 % ... 20 % that make a point uncertain
+  // The interval now overlaps and still lies within the limit of 10 % to 20 % beyond which a point counts as
+  // uncertain.
+  other.measures.step_high_s = 1.9e-3;
   other.measures.step_low_s = 1.6e-3;
   EXPECT_THAT(kinds({uncertain, other}), IsEmpty());
 }
@@ -128,7 +131,7 @@ StudyData on_gpus(double busbw_gb_s) {
 TEST(Findings, TheLinkRateOfAKnownDevice) {
   EXPECT_THAT(findings_of(merge_repeats({on_gpus(365)})), IsEmpty());
   const std::vector<StudyData> slow_study = {on_gpus(120)},
-                               fast_study = {on_gpus(475)};  // points lead into them
+                               fast_study = {on_gpus(475)};  // the merged points refer to these
   const MergedPoints slow = merge_repeats(slow_study);
   ASSERT_EQ(findings_of(slow).size(), 1u);
   EXPECT_EQ(findings_of(slow)[0].words, "reaches 27 % of nvlink4's 450 GB/s; about 80 % is usual");
@@ -136,13 +139,13 @@ TEST(Findings, TheLinkRateOfAKnownDevice) {
   EXPECT_THAT(findings_of(fast)[0].words, HasSubstr("reduced inside the switch"));
   EXPECT_NE(findings_of(fast)[0].kind, findings_of(slow)[0].kind);
   EXPECT_THAT(cautions_of(slow_study, slow, {}), ElementsAre(HasSubstr("below link rate: 1 point, ")));
-  EXPECT_THAT(cautions_of(fast_study, fast, {}), IsEmpty());  // good news is no warning
+  EXPECT_THAT(cautions_of(fast_study, fast, {}), IsEmpty());  // better than expected is not a warning
   StudyData unknown = on_gpus(120);
   unknown.environment.devices.assign(4, "Some accelerator");
   EXPECT_THAT(findings_of(merge_repeats({unknown})), IsEmpty());
 }
 
-// A step of each of 2 ranks, by step.
+// Adds the step times of two ranks to a record.
 Record with_steps(Record record, const std::vector<double>& first, const std::vector<double>& second) {
   Series series{"step", 2, static_cast<int64_t>(first.size()), first};
   series.values.insert(series.values.end(), second.begin(), second.end());
@@ -181,7 +184,7 @@ TEST(Warnings, PreemptionsAreCountedOnTheRankThatHadMost) {
   EXPECT_DOUBLE_EQ(record.measures.preemptions_per_s, 110);
 }
 
-// It makes every other number doubtful, so it is said before them.
+// If other processes use the machine, all numbers are doubtful, so this caution comes first.
 TEST(Doubts, OfABusyMachineComeBeforeTheNumbers) {
   std::vector<Record> records = healthy_collectives();
   records[0].outcome = Outcome::failed;
@@ -218,7 +221,8 @@ TEST(Warnings, DriftOfTheSteps) {
   EXPECT_EQ(kind(0.1, 0.12), "slowing down");
 }
 
-// Two ticks of a clock are no drift, however many per cent they are; and only GPUs are throttled.
+// A difference of two clock ticks is no drift, whatever its percentage. Only GPUs throttle, so only they are
+// warned about.
 TEST(Warnings, DriftIsLongerThanTheClocksTicks) {
   const auto warnings = [](double from, double to, const char* transport = "mpi") {
     Record record = collective_record("all_reduce", 2, 1024, true, from);
@@ -241,7 +245,7 @@ TEST(Warnings, RanksThatEnterApart) {
   ASSERT_EQ(warnings("all_reduce").size(), 1u);
   EXPECT_EQ(warnings("all_reduce")[0].words,
             "ranks start the operation at different times: its duration differs by 50 % between them");
-  EXPECT_THAT(warnings("broadcast"), IsEmpty());  // its root may leave before the others
+  EXPECT_THAT(warnings("broadcast"), IsEmpty());  // the root may leave before the other ranks
 }
 
 TEST(Warnings, NumbersThatAreNone) {
@@ -274,7 +278,7 @@ TEST(Warnings, AMeanThatIsNotTheMedian) {
       "the average step, 200 ms, is 100 % above the median: samples/s and step time may rank it differently");
   const std::vector<StudyData> studies = {study_of({record})};
   const MergedPoints points = merge_repeats(studies);
-  EXPECT_FALSE(is_unreliable(points[0]));  // the median is as good as before
+  EXPECT_FALSE(is_unreliable(points[0]));  // the median can still be trusted
   EXPECT_EQ(cell(strategies_table(points), 0, "warnings").text, "mean differs");
 }
 
@@ -330,7 +334,7 @@ TEST(Missing, IsSaidWithItsReason) {
   EXPECT_THAT(missing({untimed}), HasSubstr("1 of 1 points have none above 0"));
 }
 
-// No number of a record is trusted: whatever it is, the report comes out.
+// The report is complete whatever the numbers of a record are, because files may contain anything.
 TEST(Missing, BrokenNumbersNeverBreakTheReport) {
   for (const double value : {0.0, -1.0, Measures::kNone, 1 / 0.0, 1e-320, 1e308}) {
     std::vector<Record> records;

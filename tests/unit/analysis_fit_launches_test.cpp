@@ -1,5 +1,6 @@
-// Laws of scaling fitted to several launches of each count, within a node and across nodes: what their
-// intervals cover, what the test of lack of fit refuses, and which further count a refusal asks for.
+// Tests the fits of scaling laws to several launches per number of ranks, within a node and across nodes: the
+// coverage of their confidence intervals, the test for lack of fit, and which further number of ranks is
+// suggested if a fit is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,11 +42,12 @@ struct Sweep {
   std::vector<double> counts;
   int launches;
   double node;
-  double noise;  // between launches, relative standard deviation
+  double noise;  // relative standard deviation between launches
 };
 
-constexpr double kSteps =
-    0.5;  // times that noise: what a launch's own steps leave unknown, and its interval shows
+// The noise of the steps within a launch, as a multiple of the noise between launches. Only this part is in
+// the interval of a launch.
+constexpr double kSteps = 0.5;
 
 double noisy(double step_s, double noise, std::mt19937& random) {
   std::normal_distribution<double> normal;
@@ -67,7 +69,8 @@ bool holds(const Estimate& e, double truth) {
   return std::isnan(e.low) ? e.value == truth : e.low <= truth && truth <= e.high;
 }
 
-// Of 1,000 trials: refusals; among the fits, intervals that hold the truth.
+// The results of 1,000 trials: how many fits were refused, and how many intervals of the others contain the
+// true value.
 struct Coverage {
   int refused = 0;
   std::map<std::string, int> covered;
@@ -115,14 +118,15 @@ std::vector<Truth> truths_of(const Sweep& sweep) {
 
 const std::vector<double> kOverNodes = {1, 4, 8, 16, 32};
 
-// True parameters are far from 0 beside the noise, so that both ends of an interval may miss.
+// All parameters are far enough from 0, compared with the noise, that an interval can miss the true value on
+// both sides.
 TEST(ScalingFitLaunches, IntervalsCoverTheTruth) {
   std::mt19937 random(11);
   for (const Sweep& sweep : {Sweep{kOverNodes, 5, 8, 0.01}, Sweep{{1, 2, 4, 8}, 1, 0, 0.01},
                              Sweep{{1, 2, 4}, 5, 0, 0.03}, Sweep{{1, 2, 4}, 2, 0, 0.01},
                              Sweep{{1, 2, 4, 8, 16}, 5, 0, 0.05}, Sweep{{1, 2, 4, 8, 16, 32}, 1, 8, 0.01}})
     for (const Truth& truth : truths_of(sweep)) {
-      if (truth.form.law == ScalingLaw::usl && sweep.counts.size() < 5) continue;  // beta is lost in noise
+      if (truth.form.law == ScalingLaw::usl && sweep.counts.size() < 5) continue;  // the noise hides beta
       const Coverage coverage = coverage_of(truth, sweep, random);
       EXPECT_LE(coverage.refused, 30) << name_of(truth, sweep);
       for (const auto& [what, count] : coverage.covered) {
@@ -132,7 +136,8 @@ TEST(ScalingFitLaunches, IntervalsCoverTheTruth) {
     }
 }
 
-// At a bound only the upper end can miss; and a study in 40 leaves no doubt that the parameter is below it.
+// A parameter whose true value is at its bound can be missed only by the upper end of the interval. In one
+// study of 40, even that end is below the bound.
 TEST(ScalingFitLaunches, IntervalsCoverABound) {
   std::mt19937 random(12);
   for (const Sweep& sweep : {Sweep{kOverNodes, 5, 8, 0.03}, Sweep{{1, 2, 4}, 5, 0, 0.03}})
@@ -161,16 +166,17 @@ TEST(ScalingFitLaunches, DegreesOfFreedomAreTimesLessParameters) {
   EXPECT_FALSE(single.from_launches);
 }
 
-TEST(LackOfFit,
-     ByHand) {  // means 1 and -2 of 2 values each, weight 4: F = (4 x 2 x (1 + 4)) / 2 / (4 x 2 / 2)
+// Two counts with two values each, with means 1 and -2 and weight 4, give F = (4 x 2 x (1 + 4)) / 2 / (4 x 2
+// / 2).
+TEST(LackOfFit, ByHand) {
   const LackOfFit lack = lack_of_fit({{1, 0, 4}, {1, 2, 4}, {2, -2, 4}, {2, -2, 4}}, 0);
   EXPECT_EQ(lack.degrees, 2);
   EXPECT_EQ(lack.pure_degrees, 2);
   EXPECT_DOUBLE_EQ(lack.lack, 20);
   EXPECT_DOUBLE_EQ(lack.pure_error, 4);
-  EXPECT_NEAR(lack.p(), 1.0 / 6, 1e-12);             // of 2 and 2 degrees: 1 / (1 + F)
-  EXPECT_NEAR(lack.p(20), 1.0 / 2, 1e-12);           // no less than 20
-  EXPECT_NEAR(fisher_p(4.9646, 1, 10), 0.05, 1e-5);  // from the tables of F
+  EXPECT_NEAR(lack.p(), 1.0 / 6, 1e-12);             // 1 / (1 + F) for 2 and 2 degrees of freedom
+  EXPECT_NEAR(lack.p(20), 1.0 / 2, 1e-12);           // if the pure error counts as at least 20
+  EXPECT_NEAR(fisher_p(4.9646, 1, 10), 0.05, 1e-5);  // from the tables of the F distribution
   EXPECT_NEAR(fisher_p(5.9525, 5, 11), 0.0068, 2e-4);
   EXPECT_NEAR(fisher_p(2.7109, 5, 20), 0.05, 1e-5);
 }
@@ -183,8 +189,8 @@ TEST(ScalingFitLaunches, LackOfFitRefusesWhatLaunchesContradict) {
   EXPECT_THAT(amdahl.refused, HasSubstr("does not describe the points"));
   EXPECT_THAT(amdahl.refused, HasSubstr("with p ="));
   EXPECT_EQ(fit_scaling(bent.form, times).refused, "");
-  // Launches that agree within 0.1 % do not refuse a law that is off by less than 1 %: the interval is then
-  // that of the counts around the curve.
+  // If launches agree within 0.1 %, a law that is off by less than 1 % is not refused. The interval then
+  // follows from the distances between the counts and the curve.
   bent.beta = 0.0001;
   const ScalingFit nearly = fit_scaling({ScalingLaw::amdahl, Scaling::strong},
                                         times_of(bent, {{1, 2, 4, 8, 16}, 5, 0, 0.001}, random));
@@ -204,7 +210,8 @@ TEST(ScalingFitLaunches, TwoLevelsAreToldApart) {
   EXPECT_NEAR(fit.parameters[1].estimate.value, 0.02, 5e-4);
   EXPECT_NEAR(fit.limit.value, 1 / 0.03, 0.3);
   EXPECT_NEAR(fitted_speed_up(fit, 64), 64 / (1 + 0.01 * 63 + 0.02 * 56), 0.2);
-  const double crossing = fitted_crossing(fit, 1, 0.8).value;  // beyond the node: 1.25 = 0.84 + 0.03 n - 0.01
+  // The crossing is beyond the first node: 1.25 = 0.84 + 0.03 n - 0.01.
+  const double crossing = fitted_crossing(fit, 1, 0.8).value;
   EXPECT_NEAR(crossing, (1.25 - 0.83) / 0.03, 0.2);
   EXPECT_NEAR(fitted_speed_up(fit, crossing) / crossing, 0.8, 1e-6);
   const Truth usl = {{ScalingLaw::usl, Scaling::strong, 8}, 0.01, 1e-3, 0.02};
@@ -220,14 +227,15 @@ TEST(ScalingFitLaunches, ARefusalSaysWhichCountWouldDo) {
   EXPECT_THAT(few.further, ElementsAre(8));
   const ScalingForm two{ScalingLaw::amdahl, Scaling::strong, 8};
   const Truth truth = {two, 0.05, 0, 0.02};
-  // 8 ranks and more grow by ranks beyond the node alone.
+  // Between 8, 16 and 32 ranks, only the number of ranks beyond the first node grows.
   const ScalingFit whole = fit_scaling(two, times_of(truth, {{8, 16, 32}, 5, 8, 0.02}, random));
   EXPECT_THAT(whole.refused, HasSubstr("cannot distinguish ranks beyond the node from ranks inside it"));
   EXPECT_THAT(whole.further, ElementsAre(4));
   const ScalingFit inside = fit_scaling(two, times_of(truth, {{2, 4, 8}, 5, 8, 0.02}, random));
   EXPECT_THAT(inside.refused, HasSubstr("cannot distinguish ranks beyond the node"));
   EXPECT_THAT(inside.further, ElementsAre(16));
-  // As many parameters as counts: fitted, and what would test it.
+  // A law with as many parameters as there are counts is fitted, and the counts that would test it are
+  // suggested.
   const ScalingFit untested = fit_scaling(two, times_of(truth, {{1, 8, 16}, 5, 8, 0.02}, random));
   EXPECT_EQ(untested.refused, "");
   EXPECT_THAT(untested.further, ElementsAre(32, 4));

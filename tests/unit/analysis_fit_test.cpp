@@ -1,5 +1,6 @@
-// Laws of scaling fitted to curves whose parameters are known: exact ones are recovered, noisy ones are
-// covered by their intervals as often as those claim, and what no law describes is refused.
+// Tests the fits of scaling laws to curves with known parameters. Exact curves give back the parameters, the
+// intervals for noisy curves contain them as often as they claim, and curves that no law describes are
+// refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +14,7 @@ namespace {
 struct KnownLaw {
   ScalingLaw law;
   Scaling scaling;
-  double alpha, beta;  // alpha: s of Amdahl and Gustafson
+  double alpha, beta;  // alpha is the serial fraction s in the laws of Amdahl and Gustafson
 };
 
 double step_s_by(const KnownLaw& truth, double n) {
@@ -23,7 +24,8 @@ double step_s_by(const KnownLaw& truth, double n) {
   return truth.scaling == Scaling::strong ? 2 * cost / n : 2 * cost;
 }
 
-// 1, 2, 4 ...; noise: relative standard deviation of a time, which its interval shows.
+// Returns the times for 1, 2, 4, ... ranks. `noise` is the relative standard deviation of a time, and the
+// interval of the time shows it.
 std::vector<TimedCount> times_of(const KnownLaw& truth, int num_counts, double noise, std::mt19937& random) {
   std::normal_distribution<double> normal;
   std::vector<TimedCount> times;
@@ -105,8 +107,9 @@ TEST(ScalingFit, RefusesWhatTheLawDoesNotDescribe) {
   EXPECT_NE(refused(slowdown).find("slower than one"), std::string::npos) << refused(slowdown);
 }
 
-// Images per second on 1 to 128 GPUs as a training framework's documentation gives them (no hardware named).
-// Costs grow less than linearly there: Gustafson does not describe them, USL does with beta held at 0.
+// Images per second on 1 to 128 GPUs, from the documentation of a training framework which does not name the
+// hardware. The cost grows less than linearly, so Gustafson's law does not describe it. The USL describes it
+// with beta at its bound of 0.
 TEST(ScalingFit, APublishedTable) {
   std::vector<TimedCount> times;
   double n = 1;
@@ -120,11 +123,11 @@ TEST(ScalingFit, APublishedTable) {
   EXPECT_NEAR(usl.parameters[0].estimate.value, 0.003, 0.0002);
   EXPECT_EQ(usl.parameters[1].estimate.value, 0);
   EXPECT_LT(usl.deviation, 0.05);
-  EXPECT_NEAR(fitted_speed_up(usl, 128) / 128, 0.72, 0.02);  // 72 % is claimed for 128
+  EXPECT_NEAR(fitted_speed_up(usl, 128) / 128, 0.72, 0.02);  // the documentation claims 72 % for 128 GPUs
 }
 
 TEST(ScalingFit, KnowsWhereTheCurveNeverFalls) {
-  const KnownLaw truth = {ScalingLaw::gustafson, Scaling::weak, 0.1, 0};  // efficiency stays above 90 %
+  const KnownLaw truth = {ScalingLaw::gustafson, Scaling::weak, 0.1, 0};  // the efficiency stays above 90 %
   const ScalingFit fit = fit_scaling({truth.law, truth.scaling}, exact_times(truth, 5));
   EXPECT_TRUE(std::isinf(fitted_crossing(fit, 1, 0.8).value));
 }

@@ -1,4 +1,5 @@
-// What the tests of analysis/ share: points with chosen step times, as a run would have recorded them.
+// Shared by the tests of analysis/: records of points with chosen step times, as a run would have stored
+// them.
 #pragma once
 
 #include <string>
@@ -19,7 +20,7 @@ inline Choice small_gpt2() {
   return resolve(choice, specs::model_spec("gpt2").options, "model");
 }
 
-// A record of gpt2 with everything measured; step and exposed time in seconds.
+// Returns a record of gpt2 with all measures set. Step time and exposed communication are in seconds.
 inline Record training_record(const std::string& strategy, int64_t ranks, int64_t batch_size, double step_s,
                               double exposed_s = 0) {
   Record record;
@@ -43,8 +44,8 @@ inline Record training_record(const std::string& strategy, int64_t ranks, int64_
   m.optimizer_s = 0.1 * step_s;
   m.forward_s = 0.3 * step_s;
   m.backward_s = step_s - m.data_s - m.optimizer_s - m.forward_s - exposed_s;
-  if (exposed_s >
-      0) {  // two thirds of the communication are hidden, but for what the clocks of ablations add
+  // Two thirds of the communication are hidden, apart from the overhead of timing the ablations.
+  if (exposed_s > 0) {
     m.compute_only_s = step_s - 1.1 * exposed_s;
     m.communication_only_s = 3 * exposed_s;
     m.overlap = 1 - (m.step_s - m.compute_only_s) / m.communication_only_s;
@@ -100,7 +101,7 @@ inline StudyData study_of(std::vector<Record> records, const std::string& path =
   return study;
 }
 
-// A row's cell by its column's full name.
+// Returns the cell of a row in the column with this full name.
 inline const Cell& cell(const Table& table, size_t row, const std::string& column) {
   for (size_t c = 0; c < table.columns.size(); ++c)
     if (table.columns[c].full_name() == column) return table.rows.at(row).at(c);

@@ -1,4 +1,5 @@
-// Links compared: formulas by hand, and which points of a study stand for a workload.
+// Tests the comparison of interconnects: formulas computed by hand, and which points of a study represent a
+// workload.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,10 +13,10 @@ namespace {
 
 TEST(Interconnects, AllReduceByHand) {
   const specs::Link link{"mine", 1e-6, 1e9, ""};
-  // a ring of 4 ranks: 6 steps of 1 us and a quarter of 8 MB each
+  // A ring of 4 ranks takes 6 steps, each of 1 us and a quarter of 8 MB.
   EXPECT_DOUBLE_EQ(all_reduce_s(8e6, link, 4), 6 * (1e-6 + 2e-3));
   EXPECT_DOUBLE_EQ(all_reduce_s(8e6, link, 1), 0);
-  // a tree over 1024 ranks: 10 steps of 1 us up and down, and 8 bytes each way
+  // A tree over 1024 ranks takes 10 steps of 1 us up and 10 down, and sends 8 bytes in each direction.
   EXPECT_DOUBLE_EQ(all_reduce_s(8, link, 1024), 2 * (10 * 1e-6 + 8e-9));
 }
 
@@ -38,7 +39,8 @@ TEST(Link, IsKnownByExactDeviceNameAlone) {
 }
 
 TEST(Interconnects, NearTheSharesThatTeachersUse) {
-  // A step of 100 ms with gradients of 300 MB: p is about 0.99 over 600 GB/s and about 0.9 over 50 GB/s.
+  // For a step of 100 ms with 300 MB of gradients, courses use a parallel share p of about 0.99 at 600 GB/s
+  // and 0.9 at 50 GB/s.
   const OneRankStep workload{"", 0.1, 300e6};
   EXPECT_NEAR(parallel_share(workload, {"", 0, 600e9, ""}), 0.99, 1e-12);
   EXPECT_NEAR(parallel_share(workload, {"", 0, 50e9, ""}), 0.88, 1e-12);
@@ -69,7 +71,7 @@ TEST(Interconnects, AWorkloadIsTheLargestBatchOnOneRank) {
               100 * parallel_share(all[0], specs::interconnect_links()[0]), 1e-9);
 }
 
-// A global batch of 8 cannot be divided over more ranks than 8.
+// A global batch of 8 samples cannot be divided among more than 8 ranks.
 TEST(Interconnects, NoSpeedUpOnMoreRanksThanSamples) {
   const std::vector<StudyData> studies = {study_of({training_record("ddp", 1, 8, 0.1)})};
   const MergedPoints points = merge_repeats(studies);
@@ -78,10 +80,11 @@ TEST(Interconnects, NoSpeedUpOnMoreRanksThanSamples) {
     EXPECT_NE(cell(table, 0, fmt::format("speed-up {} ranks", ranks)).text, "-") << ranks;
   for (const char* ranks : {"32", "128", "512"})
     EXPECT_EQ(cell(table, 0, fmt::format("speed-up {} ranks", ranks)).text, "-") << ranks;
+  // The number of samples of this workload is unknown.
   EXPECT_NE(
       cell(interconnects_table({{"gpt2", 0.1, 3e8}}, specs::interconnect_links()), 0, "speed-up 512 ranks")
           .text,
-      "-");  // nobody said how many samples it has
+      "-");
 }
 
 TEST(Interconnects, APointWithoutDoubtsStandsForItsFamily) {

@@ -1,4 +1,5 @@
-// One step time for each point and launch: what counts as a launch, as a point, and as a time; and baselines.
+// Tests how a study becomes one step time per point and launch: what counts as a launch, as a point and as a
+// time. Also tests that baselines are read back as they were written.
 #include <gmock/gmock.h>
 
 #include "analysis/compare/tables.h"
@@ -93,7 +94,7 @@ TEST(Launches, SayWhatTheirEnvironmentsDifferIn) {
 
 TEST(Comparison, CountsWhatItMatched) {
   Record strong = repeat_of(0, 1.3), failed = training_record("zero3", 2, 4, 1);
-  strong.point.training.scaling = "strong";  // written otherwise, the same work
+  strong.point.training.scaling = "strong";  // the same global batch, described differently
   const Record other = training_record("ddp", 4, 4, 1), lost = failed;
   failed.outcome = Outcome::out_of_memory;
   std::vector<StudyData> before, after;
@@ -107,13 +108,13 @@ TEST(Comparison, CountsWhatItMatched) {
   EXPECT_EQ(cell(report.tables[0], 0, "points").value, 1);
   EXPECT_EQ(cell(report.tables[1], 0, "verdict").text, "SLOWER");
   EXPECT_EQ(report.tables[2].key, "one_sided");
-  EXPECT_EQ(report.tables[2].rows.size(), 2u);  // the lost one, and ddp on 4 ranks
+  EXPECT_EQ(report.tables[2].rows.size(), 2u);  // the point that failed after the change, and ddp on 4 ranks
   const std::vector<StudyData> none = {launch("1", {other})};
   EXPECT_THAT(usage_error([&] { compare_sides(launches_of(after), launches_of(none), none, 0.05); }),
               HasSubstr("nothing to compare"));
 }
 
-// An interval such as -97.9 ... +488352.3 % says nothing, and reads as if it said much.
+// An interval such as -97.9 ... +488352.3 % tells nothing but looks precise, so the text says "any".
 TEST(Comparison, SaysWhereLaunchesTellNothing) {
   std::vector<StudyData> before, after;
   double step_s = 1e-3;
@@ -129,7 +130,7 @@ TEST(Comparison, SaysWhereLaunchesTellNothing) {
   EXPECT_EQ(cell(*found, 0, "low").text, "any");
   EXPECT_EQ(cell(*found, 0, "high").text, "any");
   EXPECT_EQ(cell(*found, 0, "detectable").text, "nothing");
-  EXPECT_GT(cell(*found, 0, "high").value.get<double>(), 900);  // programs get the number
+  EXPECT_GT(cell(*found, 0, "high").value.get<double>(), 900);  // the value for programs is still the number
 }
 
 TEST(Launches, AreNoMoreThanTheExactTestTakes) {

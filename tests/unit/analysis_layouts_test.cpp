@@ -1,5 +1,5 @@
-// Points of the same training that differ in their layouts: which belong together, and what stands beside
-// each.
+// Tests the tables and plots of points that train the same model on the same data in different parallel
+// layouts: which points are grouped, and what is shown for each.
 #include <gmock/gmock.h>
 
 #include "analysis/frame/known.h"
@@ -77,8 +77,9 @@ TEST(LayoutsOfATraining, ShowTheSchedulesOfTheirPipelines) {
   EXPECT_THAT(schedules_html({}), "");
 }
 
-// Two stages whose parts take 1 s forward and 2 s backward in each micro-batch, of which `parameters_s` are
-// for the gradients of parameters; the steps without communication took half as long.
+// Returns a record of a pipeline with two stages. In each micro-batch, a stage takes 1 s forward and 2 s
+// backward. `parameters_s` of the backward are for the gradients of parameters. The steps without
+// communication took half as long.
 Record record_of(const std::string& schedule, int64_t micro_batches, double parameters_s = -1) {
   Record record = training_record("ddp", 2, 2, 100);
   TrainingPoint& t = record.point.training;
@@ -113,7 +114,8 @@ double bubble_of(const std::string& schedule, int64_t micro_batches, double para
   return bubble_s(merge_repeats(studies).front());
 }
 
-// (P - 1)(F + B); divided by the chunks; (P - 1) max(F, I, F + I - W): src/strategies/schedules/README.md.
+// The bubbles are (P - 1)(F + B) for 1F1B, that divided by the number of chunks for interleaving, and (P - 1)
+// max(F, I, F + I - W) for zero bubble; see src/strategies/schedules/README.md.
 TEST(Bubble, IsThatOfThePapers) {
   EXPECT_NEAR(bubble_of("1f1b", 4), 3, 1e-9);
   EXPECT_NEAR(bubble_of("gpipe", 8), 3, 1e-9);
@@ -122,8 +124,8 @@ TEST(Bubble, IsThatOfThePapers) {
   EXPECT_NEAR(bubble_of("zero_bubble", 8, 0.8), 1 + 1.2 - 0.8, 1e-9);
 }
 
-// A prediction of zero_bubble takes the gradients of parameters for as long as they were measured, in the
-// points whose schedule splits backward; no other point knows.
+// A prediction for zero_bubble uses the measured time of the gradients of parameters. Only points whose
+// schedule splits the backward have that time.
 TEST(TimesOfBlocks, KeepWhatTheGradientsOfParametersTake) {
   const std::vector<StudyData> studies = {study_of({record_of("zero_bubble", 4, 0.8), record_of("1f1b", 4)})};
   const MergedPoints points = merge_repeats(studies);

@@ -1,4 +1,4 @@
-// Which records count as the same point, and what becomes of their numbers.
+// Tests which records count as repeats of the same point, and how their numbers are combined.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -29,7 +29,8 @@ TEST(Merge, RepeatsBecomeOnePointOfMedians) {
   EXPECT_EQ(points[0].repeats, 3);
   EXPECT_DOUBLE_EQ(points[0].measures.step_s, 0.2);
   EXPECT_DOUBLE_EQ(points[0].measures.samples_per_s, 8 / 0.2);
-  EXPECT_DOUBLE_EQ(points[0].measures.step_low_s, 0.1 * 0.99);  // the hull of the three intervals
+  EXPECT_DOUBLE_EQ(points[0].measures.step_low_s,
+                   0.1 * 0.99);  // from the lowest to the highest end of the three intervals
   EXPECT_DOUBLE_EQ(points[0].measures.step_high_s, 0.4 * 1.01);
 }
 
@@ -48,7 +49,7 @@ TEST(Merge, OrdersModelsByTheirNumbers) {
 TEST(Merge, RatesAreMergedThroughTheirCosts) {
   const auto points = merge_repeats({study_of({launch_of(0, 0.1), launch_of(1, 0.3)})});
   EXPECT_DOUBLE_EQ(points[0].measures.step_s, 0.2);
-  EXPECT_DOUBLE_EQ(points[0].measures.samples_per_s, 8 / 0.2);  // not the mean of 80 and 26.7
+  EXPECT_DOUBLE_EQ(points[0].measures.samples_per_s, 8 / 0.2);  // instead of the mean of 80 and 26.7
 }
 
 TEST(Merge, SixRepeatsHaveAnIntervalOfTheirOwn) {
@@ -56,7 +57,7 @@ TEST(Merge, SixRepeatsHaveAnIntervalOfTheirOwn) {
   for (int64_t repeat = 0; repeat < 6; ++repeat)
     records.push_back(launch_of(repeat, 0.1 + 0.01 * static_cast<double>(repeat)));
   const auto points = merge_repeats({study_of(records)});
-  EXPECT_DOUBLE_EQ(points[0].measures.step_low_s, 0.1);  // order statistics 1 and 6
+  EXPECT_DOUBLE_EQ(points[0].measures.step_low_s, 0.1);  // the order statistics 1 and 6
   EXPECT_DOUBLE_EQ(points[0].measures.step_high_s, 0.15);
 }
 
@@ -68,7 +69,8 @@ TEST(Merge, StudiesOfOneMachineJoinAndOthersStayApart) {
   EXPECT_EQ(merge_repeats({first, first, other}).size(), 2u);
 }
 
-// Steps and an all-reduce of 2 ranks: on this many nodes, this many times as long.
+// Returns training points and all-reduces on 2 ranks that are spread over `nodes` nodes and take `factor`
+// times as long.
 StudyData two_ranks_on(size_t nodes, double factor) {
   StudyData study =
       study_of({training_record("single", 2, 4, 0.05 * factor), training_record("ddp", 2, 4, 0.1 * factor),
@@ -88,7 +90,7 @@ std::vector<std::string> column_of(const Table& table, const std::string& column
 
 using Texts = std::vector<std::string>;
 
-// No table, plot or screen joins or compares what was measured on one node and on two.
+// No table, plot or screen joins or compares points on one node with points on two.
 TEST(Merge, NodesTellPointsOfAsManyRanksApart) {
   const std::vector<StudyData> studies = {two_ranks_on(1, 1), two_ranks_on(2, 3)};
   const auto points = merge_repeats(studies);
@@ -112,11 +114,12 @@ TEST(Merge, NodesTellPointsOfAsManyRanksApart) {
     EXPECT_THAT(screen, ContainsRegex("on 2 nodes over .*\n  all_reduce +[0-9.]+ +64.0 MiB +30.0 "));
   }
   for (const Plot& plot : collective_plots(points)) EXPECT_EQ(plot.curves.at(0).points.size(), 2u);
-  EXPECT_EQ(collective_plots(points).size(), 4u);  // bandwidth and time, on one node and on two
+  EXPECT_EQ(collective_plots(points).size(), 4u);  // bandwidth and time, each for one node and for two
   EXPECT_EQ(speed_plots(points, PlotNames(points)).size(), 2u);
 }
 
-// On one node 1, 2 and 4 ranks, on two nodes 2 and 4: a fit holds points of one kind of link.
+// One node has 1, 2 and 4 ranks, two nodes have 2 and 4. A fit only uses points with the same kind of link
+// between nodes.
 TEST(Merge, FitsJoinNoNodes) {
   std::vector<StudyData> studies;
   for (const bool spread : {false, true}) {
@@ -149,7 +152,8 @@ TEST(Merge, MachinesAreNamedWhereThereAreSeveral) {
   std::vector<StudyData> studies = {two_ranks_on(1, 1), two_ranks_on(1, 3)};
   const auto alone = merge_repeats({studies[0]});
   EXPECT_EQ(collective_setting_text(alone.front()), "2 ranks over mpi, float32");
-  EXPECT_EQ(column_of(strategies_table(alone), "nodes"), (Texts{"", ""}));  // nothing to tell apart
+  EXPECT_EQ(column_of(strategies_table(alone), "nodes"),
+            (Texts{"", ""}));  // all points ran on the same nodes
   studies[1].environment.devices = {"Another CPU"};
   const auto points = merge_repeats(studies);
   const std::string screen = to_text(overview_of(studies, points, {}, scaling_series(points)), {});
@@ -176,7 +180,7 @@ TEST(Merge, HowLongAndHowWrittenDoesNotMatterButTheWorkDoes) {
   EXPECT_EQ(repeats, 3);
 }
 
-// A loss belongs to a number of steps.
+// A loss is comparable only after the same number of steps, so other losses are not averaged.
 TEST(Merge, LossesAfterOtherNumbersOfStepsAreNotAveraged) {
   const auto study = [](int64_t num_steps, double loss) {
     Record cut = launch_of(0, 0.1), whole = training_record("ddp", 2, 8, 0.1);
@@ -212,7 +216,7 @@ TEST(Merge, OnlyOkPointsAreMeasured) {
   EXPECT_EQ(cell(not_ok_table({study}), 0, "outcome").text, "wrong");
 }
 
-// Points that lacked different amounts of memory share a row for each power of two.
+// Points that ran out of memory are grouped by powers of two of the amount that they asked for.
 TEST(Merge, OutOfMemoryByPowersOfTwo) {
   std::vector<Record> records;
   for (const char* wanted : {"70.3 MiB", "100 MiB", "1.50 GiB"}) {
@@ -230,7 +234,8 @@ TEST(Merge, OutOfMemoryByPowersOfTwo) {
   EXPECT_EQ(cell(table, 1, "points").text, "2");
 }
 
-// Ranks that keep all parts of an all_to_all_v exchange nothing: that is no bandwidth of 0.
+// If all ranks keep all their data in an all_to_all_v, nothing moves. The bus bandwidth is then undefined
+// instead of 0.
 TEST(Merge, NothingThatMovesHasNoBusBandwidth) {
   std::vector<StudyData> studies;
   for (const char* day : {"1", "2"}) {
@@ -243,8 +248,8 @@ TEST(Merge, NothingThatMovesHasNoBusBandwidth) {
   }
 }
 
-// What the first repeat stands for is the same whatever the order of the files; busbw of one rank is none
-// for any number of repeats.
+// Values that are taken from the first repeat do not depend on the order of the files. One rank has no bus
+// bandwidth, whatever the number of repeats.
 TEST(Merge, TheOrderOfFilesDecidesNothing) {
   std::vector<StudyData> studies;
   for (const char* day : {"1", "2", "3"}) {

@@ -1,4 +1,4 @@
-// The table of optimizations: who is the baseline, and what is divided by what.
+// Tests the table of communication optimizations: which point is the baseline, and how its ratios are formed.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,4 +1,5 @@
-// The first screen: what it answers, what it does not rank, and that it is one screen.
+// Tests the first screen of a report: which questions it answers, which points it does not rank, and that it
+// fits one screen.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -36,10 +37,10 @@ TEST(Overview, SaysWhatIsFastestAndByHowMuch) {
   EXPECT_THAT(text, ContainsRegex("\n  ddp +100.0 +fastest \\? +10,240 "));
   EXPECT_THAT(text, ContainsRegex("\n  fsdp +101.0 +\\+1 % \\? +[0-9.,]+ "));
   EXPECT_THAT(text, ContainsRegex("\n  zero3 +150.0 +\\+50 % \\? +[0-9.,]+ "));
-  EXPECT_THAT(text, ContainsRegex("\n  single +50.00 +- "));  // its ranks do not work together
+  EXPECT_THAT(text, ContainsRegex("\n  single +50.00 +- "));  // its ranks do not train together
 }
 
-// A point with a wide interval is not ranked.
+// A point with a wide confidence interval is not ranked.
 TEST(Overview, RanksNoDoubtfulPoint) {
   const std::string text =
       first_screen({with_half_width("ddp", 0.1, 0.04), with_half_width("fsdp", 0.105, 0.09),
@@ -51,8 +52,8 @@ TEST(Overview, RanksNoDoubtfulPoint) {
   EXPECT_THAT(text, ContainsRegex("\nuncertain: 2 points, such as "));
 }
 
-// On 2 ranks, batch 4 per rank is global batch 8: measured once, it stands once, with the efficiencies of
-// both.
+// On 2 ranks, a batch of 4 per rank is also a global batch of 8. The point is measured once and shown in one
+// row, with the efficiency of both scalings.
 TEST(Overview, APointOfTwoScalingsIsOneRow) {
   std::vector<Record> records;
   for (const char* strategy : {"ddp", "fsdp"}) {
@@ -81,7 +82,7 @@ TEST(Overview, APointOfTwoScalingsIsOneRow) {
   const auto strong = std::find_if(plots.begin(), plots.end(), [](const Plot& plot) {
     return plot.title == "Memory of a rank, measured and predicted" && plot.about == "gpt2, global batch 8";
   });
-  ASSERT_NE(strong, plots.end());  // a plot of a sweep has all of its ranks
+  ASSERT_NE(strong, plots.end());  // it includes the points that were measured for weak scaling
   EXPECT_EQ(strong->rows.size(), 4u);
 }
 
@@ -93,8 +94,8 @@ TEST(Overview, LeavesOversubscribedRanksOut) {
   }
   const std::string text = first_screen(records);
   EXPECT_THAT(text, HasSubstr("gpt2, batch 4 per rank, 4 ranks\n"));
-  EXPECT_THAT(text,
-              ContainsRegex("\n  ddp .* 25\\.0\n"));  // efficiency: a fourth of one rank's speed
+  // The efficiency is a quarter: 4 ranks are as fast as one.
+  EXPECT_THAT(text, ContainsRegex("\n  ddp .* 25\\.0\n"));
   EXPECT_THAT(text, HasSubstr("oversubscribed: 1 point had more ranks than cores"));
 }
 
@@ -105,7 +106,7 @@ TEST(Overview, SaysBandwidthOfTheLargestAndTimeOfTheSmallestMessage) {
   EXPECT_THAT(text, HasSubstr("4 ranks over mpi, float32\n"));
   EXPECT_THAT(text, ContainsRegex("\n  all_reduce +[0-9.]+ +1.00 MiB +10.0 +1.00 KiB +yes\n"));
   EXPECT_THAT(text, Not(HasSubstr("?")));
-  // What is not to be believed keeps its place, with a mark.
+  // An unreliable value is still shown, with a mark.
   for (Record* doubtful : {&small, &large}) {
     const Measures before = doubtful->measures;
     doubtful->measures.step_low_s = 0.1 * before.step_s;
@@ -118,7 +119,7 @@ TEST(Overview, SaysBandwidthOfTheLargestAndTimeOfTheSmallestMessage) {
   }
 }
 
-// In place as many sizes were measured, but not the largest.
+// As many sizes were measured in place as out of place, but not the largest size.
 TEST(Overview, SaysTheLargestMessageOfBothPlaces) {
   const std::vector<Record> records = {collective_record("all_reduce", 4, 1024, true, 1e-5),
                                        collective_record("all_reduce", 4, 4096, true, 2e-5),
@@ -127,14 +128,14 @@ TEST(Overview, SaysTheLargestMessageOfBothPlaces) {
   EXPECT_THAT(first_screen(records), ContainsRegex("\n  all_reduce +[0-9.]+ +1.00 MiB +10.0 +1.00 KiB"));
 }
 
-// Sizes that gave no result, that nobody compared, and that have a warning count as well.
+// "verified" also depends on sizes that failed, that were not checked, and that have a warning.
 TEST(Overview, VerifiedIsWhatHoldsForEverySize) {
   const auto verified = [](int64_t large_wrong, int64_t small_wrong, Outcome small_outcome = Outcome::ok) {
     Record large = collective_record("all_reduce", 4, 1 << 20, true, 1e-3),
            small = collective_record("all_reduce", 4, 1024, true, 1e-5), slow = small;
     large.measures.num_wrong = large_wrong;
     small.measures.num_wrong = small_wrong;
-    small.measures.step_low_s = 1e-6;  // unreliable
+    small.measures.step_low_s = 1e-6;  // makes the point unreliable
     small.measures.step_high_s = 1e-4;
     small.outcome = small_outcome;
     slow.point.collective.in_place = false;
@@ -151,7 +152,7 @@ TEST(Overview, VerifiedIsWhatHoldsForEverySize) {
   EXPECT_THAT(verified(-1, 2), ContainsRegex("^.iB +wrong at 1, not checked at 1 of 2 sizes$"));
 }
 
-// What stands on the first screen and in the table is one number, whatever differed between the repeats.
+// The first screen and the tables show the same numbers, even if repeats differ.
 TEST(Overview, SaysTheNumbersOfTheTables) {
   std::vector<Record> records;
   for (const auto& [step_s, peak] : {std::pair(0.10, 1.0e12), {0.13, 0.8e12}, {0.11, 0.95e12}}) {
@@ -162,7 +163,7 @@ TEST(Overview, SaysTheNumbersOfTheTables) {
     record.measures.datasheet_flops = 1.5e12;
     records.push_back(record);
   }
-  const std::vector<StudyData> studies = {study_of(records)};  // its records are looked at
+  const std::vector<StudyData> studies = {study_of(records)};  // the merged points refer to these records
   const auto points = merge_repeats(studies);
   const OverviewTable screen = training_overview(points, {});
   const Table table = strategies_table(points);
@@ -213,7 +214,7 @@ TEST(Overview, IsOneScreen) {
     for (int64_t ranks = 2; ranks <= 64; ++ranks)
       records.push_back(collective_record(operation, ranks, 1024, true, 1e-5));
   const std::string text = first_screen(records);
-  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 55);  // and the list of tables
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 55);  // without the list of tables
   EXPECT_THAT(text, HasSubstr(" more settings: --table strategies"));
   size_t longest = 0;
   for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {

@@ -1,5 +1,5 @@
-// The page: its size, its words, that nothing in a study becomes markup, that its suites make the same
-// points, and how it does in a real browser.
+// Tests the HTML page: its size and its texts, that nothing in a study is interpreted as markup, that its
+// suites produce the same points, and that it works in a real browser.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using ::testing::Not;
 constexpr const char* kHostile =
     "</script></pre><img src=x onerror='window.hit=1'>\"&<script>window.hit=1</script>";
 
-// 200 points in which every text that a study can hold is hostile, where the page shows it.
+// Returns 200 points. Every text that the page shows contains markup.
 StudyData hostile_study() {
   StudyData study = study_of_200_points();
   Environment& e = study.environment;
@@ -91,7 +91,8 @@ TEST(Page, OfAStudyWithoutResultsSaysSo) {
   EXPECT_THAT(page_of({study_of({})}), HasSubstr("0 points, on"));
 }
 
-// Numbers that a damaged or foreign study may hold: no crash, and nothing printed that is no number.
+// A damaged or foreign study may contain such numbers. The page is made without a crash and shows no "nan" or
+// "inf".
 TEST(Page, OfNonsenseIsStillAPage) {
   std::vector<Record> records;
   for (const double value : {0.0, -1.0, 1e300, 1e-300, std::nan(""), static_cast<double>(INFINITY)}) {
@@ -130,13 +131,13 @@ TEST(Page, DrawsMarksWhereTheirValuesAre) {
     x.push_back(std::stod(svg.substr(at + 12)));
     y.push_back(std::stod(svg.substr(svg.find("cy='", at) + 4)));
   }
-  ASSERT_EQ(x.size(), 4u);                      // the first is the legend's
+  ASSERT_EQ(x.size(), 4u);                      // the first mark belongs to the legend
   EXPECT_NEAR(x[2] - x[1], x[3] - x[2], 0.15);  // 1, 2, 4 on a logarithmic axis
-  EXPECT_NEAR(y[1] - y[2], y[2] - y[3], 0.15);  // 10, 20, 30 on a linear one, upwards
+  EXPECT_NEAR(y[1] - y[2], y[2] - y[3], 0.15);  // 10, 20, 30 on a linear axis that points up
   EXPECT_GT(y[1], y[2]);
 }
 
-// What the page offers for each point is read by the very reader of suites, and is that point again.
+// The page offers a suite for each point. The reader of suites accepts it and produces the same point.
 TEST(SuiteOf, MakesTheSamePoint) {
   int64_t num_checked = 0;
   for (const auto& entry : std::filesystem::directory_iterator(SHARDMARK_SOURCE_DIR "/suites")) {
@@ -179,7 +180,8 @@ TEST(Page, WorksInChromium) {
   EXPECT_EQ(status, 0) << read_text(said);
 }
 
-// No browser should scroll through 100,000 rows: the first of each table, and how many are left out.
+// A browser cannot handle a table of 100,000 rows. The page has the first rows of each table and says how
+// many are left out.
 TEST(Page, OfManyPointsSaysWhatItLeavesOut) {
   constexpr size_t kPoints = 1500;
   std::vector<Record> records;

@@ -1,4 +1,5 @@
-// The two shares of a device: MFU against its data sheet, and the share of a matrix product's speed.
+// Tests the two utilizations of a device: MFU relative to its data sheet, and the share of the speed of a
+// matrix product.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ Record with_peaks(Record record, double matmul, double datasheet = Measures::kNo
   return record;
 }
 
-// What is shown of the first point, with a % sign, "-" where nothing is.
+// Returns the cell of the first point, with its % sign, or "-" if it is empty.
 std::string shown(const std::vector<StudyData>& studies, const std::string& column) {
   return cell(strategies_table(merge_repeats(studies)), 0, column).text;
 }
@@ -39,7 +40,7 @@ TEST(Peaks, TheBestOneOfAStudyCountsForAllOfIt) {
   std::vector<Record> records = {
       with_peaks(training_record("ddp", 1, 4, 0.1), 1e12),
       with_peaks(training_record("ddp", 2, 4, 0.1), 0.95e12),
-      with_peaks(training_record("zero3", 2, 4, 0.1), 0.5e12)};  // while others ran
+      with_peaks(training_record("zero3", 2, 4, 0.1), 0.5e12)};  // other processes disturbed this measurement
   records.push_back(with_peaks(records[0], 8e12));
   records[3].point.training.precision = "bf16";
   records[3].id = point_id(records[3].point);
@@ -59,13 +60,13 @@ TEST(Peaks, OtherStudiesOfTheReportChangeNothing) {
   };
   const std::vector<StudyData> one = {study("ddp", 1e12)}, more = {study("ddp", 1e12), study("fsdp", 1.6e12)};
   for (const char* column : {"MFU", "of matmul"}) EXPECT_EQ(shown(one, column), shown(more, column));
-  EXPECT_EQ(shown(one, "MFU"), "40.0");  // 8e10 FLOP in 0.1 s of 2e12
+  EXPECT_EQ(shown(one, "MFU"), "40.0");  // 8e10 FLOP in 0.1 s, of a peak of 2e12 FLOP/s
   const auto points = merge_repeats(more);
-  EXPECT_TRUE(has_warning(points.at(0), "low peak"));  // but they show that its machine was not idle
+  EXPECT_TRUE(has_warning(points.at(0), "low peak"));  // the lower peak shows that the machine was busy
 }
 
-// Half of attention's FLOPs are left where later tokens are hidden: a device that computes nothing else at
-// the speed of a matrix product reaches 100 %, while the MFU counts all of them.
+// With causal attention, half of the FLOPs of attention are not needed. A device that computes only the other
+// half, as fast as a matrix product, reaches 100 % of matmul. MFU counts all FLOPs.
 TEST(Peaks, AttentionCountsByHalfBesideAMatrixProduct) {
   const Choice model =
       resolve(choice_from_text("gpt2(layers=4, width=256, heads=4, sequence=8192, vocabulary=256)"),
@@ -77,7 +78,7 @@ TEST(Peaks, AttentionCountsByHalfBesideAMatrixProduct) {
   Record record = training_record("ddp", 2, 4, 0.1);
   record.point.training.model = model;
   record.id = point_id(record.point);
-  record.measures.flops_per_step = 1.2e11;  // 1.2 times what the product computes in a step
+  record.measures.flops_per_step = 1.2e11;  // 1.2 times as many as the matrix product computes in that time
   const std::vector<StudyData> studies = {study_of({with_peaks(record, 1e12)})};
   const auto points = merge_repeats(studies);
   EXPECT_FALSE(has_warning(points.at(0), "above matmul"));
@@ -98,7 +99,7 @@ TEST(Peaks, WhatIsAboveAllOfItIsNotShownButMarked) {
   EXPECT_THAT(point_metrics(slow), HasSubstr("shardmark_matmul_ratio"));
 }
 
-// A mark of another kind is no reason to leave this one out.
+// A point above the peak is marked even if it already has another mark.
 TEST(Peaks, MarksEveryPointAboveAllOfIt) {
   Record vague = with_peaks(training_record("ddp", 2, 4, 0.1), 5e11);
   vague.measures.step_low_s = 0.05;
@@ -110,7 +111,7 @@ TEST(Peaks, SayNothingOfModelsThatNobodyKnows) {
   Record record = with_peaks(training_record("ddp", 2, 4, 0.1), 1e12, 2e12);
   record.point.training.model = {"future_model", {}};
   const std::vector<StudyData> studies = {study_of({record})};
-  EXPECT_EQ(shown(studies, "MFU"), "40.0");  // its FLOPs are in the study
+  EXPECT_EQ(shown(studies, "MFU"), "40.0");  // the study contains its FLOPs
   EXPECT_EQ(shown(studies, "of matmul"), "-");
 }
 
@@ -118,7 +119,7 @@ TEST(Peaks, OfATrainingRunAreThoseOfAPoint) {
   Record run = with_peaks(training_record("ddp", 2, 4, 0.1), 1e12, 2e12);
   const std::vector<StudyData> points = {study_of({run})};
   run.point.workload = "train";
-  run.measures.mfu = mfu_of(run.measures);  // as a study is read
+  run.measures.mfu = mfu_of(run.measures);  // computed when a study is read
   const Table runs = runs_table({study_of({run})});
   for (const char* column : {"MFU", "of matmul"})
     EXPECT_EQ(cell(runs, 0, column).text, shown(points, column)) << column;

@@ -1,4 +1,4 @@
-// Plots: their values against numbers worked out by hand, their axes, and their files.
+// Tests the plots: their values against numbers computed by hand, their axes, and the files that are written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,10 +50,10 @@ TEST(PlotAxis, TicksAreRound) {
 
 TEST(PlotAxis, RangesHoldWhatCanBeShown) {
   Plot plot{"k", "t", "T", "", "", {"x", Scale::log2}, {"y"}, {}, {{"c", Form::measured, 0, {}}}};
-  plot.curves[0].points = {{1, 10, 8, 20}, {0, 5}, {4, Measures::kNone}};  // no place for 0 on a logarithm
+  plot.curves[0].points = {{1, 10, 8, 20}, {0, 5}, {4, Measures::kNone}};  // a logarithmic axis cannot show 0
   EXPECT_LT(over_range(plot).low, 1);
   EXPECT_LT(over_range(plot).high, 4);
-  EXPECT_EQ(value_range(plot).low, 0);  // lengths compare from zero only
+  EXPECT_EQ(value_range(plot).low, 0);  // bars can be compared only if the axis starts at 0
   EXPECT_GT(value_range(plot).high, 20);
   EXPECT_DOUBLE_EQ(axis_place({"", Scale::log2}, {1, 16}, 4), 0.5);
 }
@@ -66,9 +66,9 @@ TEST(Plots, ScalingByHand) {
   const Curve& ddp = curve_called(rates, "ddp");
   EXPECT_DOUBLE_EQ(ddp.points[1].value, 16 * 128);  // tokens of 2 x 8 samples in 1 s
   EXPECT_DOUBLE_EQ(ddp.points[1].low, 16 * 128 / 1.01);
-  const Curve& ideal = curve_called(rates, "ideal");  // from ddp, the fastest on one rank
+  const Curve& ideal = curve_called(rates, "ideal");  // starts from ddp, the fastest on one rank
   EXPECT_DOUBLE_EQ(ideal.points[0].value, 10 * 128);
-  EXPECT_DOUBLE_EQ(ideal.points[1].value, 40 * 128);  // on 4 ranks, the most of any strategy
+  EXPECT_DOUBLE_EQ(ideal.points[1].value, 40 * 128);  // up to 4 ranks, the largest number of any strategy
   const Plot& efficiency = plot_called(plots, "weak_efficiency");
   EXPECT_DOUBLE_EQ(curve_called(efficiency, "ddp").points[1].value, 80);
   EXPECT_DOUBLE_EQ(curve_called(efficiency, "ddp").points[1].low, 100 * (0.8 * 0.99) / 1.01);
@@ -76,7 +76,7 @@ TEST(Plots, ScalingByHand) {
 }
 
 TEST(Plots, FittedLawsGoOnBeyondTheMeasuredCounts) {
-  std::vector<Record> records;  // serial fraction 5 %
+  std::vector<Record> records;  // a serial fraction of 5 %
   for (int64_t ranks : {1, 2, 4, 8, 16}) {
     const auto n = static_cast<double>(ranks);
     records.push_back(training_record("ddp", ranks, 64 / ranks, 0.05 + 0.95 / n));
@@ -90,7 +90,7 @@ TEST(Plots, FittedLawsGoOnBeyondTheMeasuredCounts) {
   EXPECT_NEAR(law.points.back().value, 1 / (0.05 + 0.95 / 64), 1e-6);
 }
 
-// Costs that grow less than linearly: beta could only be below 0.
+// The cost grows less than linearly, so beta is held at its bound of 0.
 TEST(Plots, AParameterHeldAtZeroHasNoInterval) {
   std::vector<Record> records;
   int64_t ranks = 1;
@@ -114,15 +114,19 @@ TEST(Plots, InterconnectsByFormula) {
       static_cast<double>(specs::model_spec("gpt2").table(one.point.training.model.options).num_parameters());
   const PlotPoint& at_8 = curve_called(plot_called(plots, "interconnects"), "mine").points.at(3);
   EXPECT_EQ(at_8.over, 8);
-  EXPECT_EQ(curve_called(plot_called(plots, "interconnects"), "mine").points.size(), 4u);  // of 8 samples
+  EXPECT_EQ(curve_called(plot_called(plots, "interconnects"), "mine").points.size(),
+            4u);  // a batch of 8 samples uses at most 8 ranks
   EXPECT_NEAR(at_8.value, 0.5 / (0.5 / 8 + 14 * (5e-6 + bytes / 8 / 25e9)), 1e-9);
   const Plot& overhead = plot_called(plots, "all_reduce_overhead");
   EXPECT_DOUBLE_EQ(overhead.references.at(0).at, bytes / 1e6);
-  EXPECT_NEAR(overhead.curves.at(0).points.at(4).value, 1e3 * 14 * (5e-6 + 1e8 / 8 / 25e9), 1e-9);  // 100 MB
+  EXPECT_NEAR(overhead.curves.at(0).points.at(4).value, 1e3 * 14 * (5e-6 + 1e8 / 8 / 25e9),
+              1e-9);  // at 100 MB
 }
 
 TEST(Plots, SeriesByChanceStandAside) {
-  std::vector<Record> records;  // weak: batch 4 on 1, 2, 4 ranks; its global batch 8 meets one of batch 8
+  // Weak scaling with batch 4 on 1, 2 and 4 ranks. Its global batch of 8 on 2 ranks happens to equal that of
+  // the point with batch 8 on one rank.
+  std::vector<Record> records;
   for (int64_t ranks : {1, 2, 4}) records.push_back(training_record("ddp", ranks, 4, 0.1));
   records.push_back(training_record("ddp", 1, 8, 0.2));
   for (int64_t ranks : {1, 2, 4}) records.push_back(training_record("ddp", ranks, 48 / ranks, 1.2));
@@ -137,7 +141,7 @@ TEST(Plots, BarsAddUpToTheStepAndThePrediction) {
   double sum = 0;
   for (const Curve& curve : phases.curves)
     if (curve.form == Form::bar) sum += curve.points[0].value;
-  EXPECT_NEAR(sum, 100, 1e-9);  // ms
+  EXPECT_NEAR(sum, 100, 1e-9);  // in milliseconds
   EXPECT_DOUBLE_EQ(curve_called(phases, "step").points[0].value, 100);
   const Plot& memory = plot_called(plots, "memory");
   double held = 0;
@@ -154,10 +158,11 @@ TEST(Plots, CollectivesMarkTheBucketsOfTraining) {
                                 collective_record("all_reduce", 2, 1 << 20, false, 1e-3)});
   const Plot& busbw = plot_called(plots, "busbw");
   EXPECT_DOUBLE_EQ(curve_called(busbw, "all_reduce").points.at(0).value, 1024 / 1e-5 / 1e9);
-  EXPECT_EQ(curve_called(busbw, "all_reduce, out of place").points.size(), 2u);  // in place lacks a size
+  EXPECT_EQ(curve_called(busbw, "all_reduce, out of place").points.size(),
+            2u);  // one size was not measured in place
   double reduced = 0;
   for (const ReferenceLine& line : busbw.references) reduced += line.at;
-  EXPECT_DOUBLE_EQ(reduced, ddp.measures.traffic_bytes);  // 2(n-1)/n = 1; its buckets differ in size
+  EXPECT_DOUBLE_EQ(reduced, ddp.measures.traffic_bytes);  // 2(n-1)/n = 1 for two ranks
 }
 
 TEST(Plots, LongRunsAreMeansOfStretches) {
@@ -165,7 +170,7 @@ TEST(Plots, LongRunsAreMeansOfStretches) {
   const std::vector<double>& loss = run.samples[0].values;
   const Plots plots = plots_of({run});
   const Curve& curve = curve_called(plot_called(plots, "loss"), "ddp, 2 ranks");
-  ASSERT_EQ(curve.points.size(), 334u);  // stretches of 3 steps
+  ASSERT_EQ(curve.points.size(), 334u);  // each point is the mean of 3 steps
   EXPECT_DOUBLE_EQ(curve.points[0].value, (loss[0] + loss[1] + loss[2]) / 3);
   EXPECT_EQ(curve.points.back().over, 1000);
 }
@@ -176,7 +181,7 @@ TEST(Plots, NothingOfAStudyWithoutResults) {
   EXPECT_TRUE(plots_of({failed}).empty());
   Record bare = training_record("ddp", 2, 4, 0.1);
   bare.measures = {};
-  EXPECT_TRUE(plots_of({bare}).empty());  // nothing was measured: neither a plot nor a crash
+  EXPECT_TRUE(plots_of({bare}).empty());  // without measurements there are no plots
 }
 
 class PlotFilesTest : public ::testing::Test {
@@ -200,13 +205,13 @@ TEST_F(PlotFilesTest, EveryPlotInThreeForms) {
   EXPECT_THAT(read_text(scratch_ / "plots/weak_scaling_1.svg"), HasSubstr("fsdp(shard=gradients)"));
 }
 
-// A study is somebody else's file: what it says is drawn as text, and the document stays one that can be
-// read.
+// A study may come from somebody else. Its texts are drawn as text and cannot change the structure of the SVG
+// document.
 TEST_F(PlotFilesTest, WhatAStudySaysIsText) {
   const std::string hostile = "it's </text><script>ran()</script> \"&\x01";
   Plot plot{"k", "t", hostile, hostile, hostile, {hostile}, {hostile}, {hostile}, {}, {{1, hostile}}};
   plot.curves = {{hostile, Form::measured, 0, {{0, 1}}}, {hostile, Form::bar, 0, {{0, 2}}}};
-  write_plots({plot}, scratch_ / "plots");  // rsvg-convert, where there is one, refuses what is no XML
+  write_plots({plot}, scratch_ / "plots");  // rsvg-convert, if installed, rejects invalid XML
   const std::string svg = read_text(scratch_ / "plots/k.svg");
   EXPECT_THAT(svg, HasSubstr("it&#39;s &lt;/text&gt;&lt;script&gt;ran()&lt;/script&gt; &quot;&amp; "));
   EXPECT_EQ(svg.find("<script"), std::string::npos);

@@ -1,5 +1,6 @@
-// Which point is the fastest: one launch never shows it, several do by the test of `compare`; and no interval
-// is used where there are too few steps for one.
+// Tests how the fastest point is determined. One launch is never enough; several launches are compared with
+// the test of `compare`. If a point has too few steps for a confidence interval, no interval is used
+// anywhere.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// A launch in which each strategy takes its step times `factor`.
+// Returns a launch in which each strategy has this step time.
 StudyData launch(int number, const std::vector<std::pair<std::string, double>>& steps_s) {
   std::vector<Record> records;
   for (const auto& [strategy, step_s] : steps_s) records.push_back(training_record(strategy, 2, 4, step_s));
@@ -67,12 +68,12 @@ TEST(Ranking, OfSeveralLaunchesIsTheirTest) {
   EXPECT_THAT(verdicts(studies), ElementsAre("fastest ?", "+1 % ?", "+50 %"));
   EXPECT_THAT(screen_of_ranking(studies),
               HasSubstr("?: 5 launches do not tell these rows apart from the fastest"));
-  for (StudyData& study : studies) study.records.erase(study.records.begin() + 1);  // without fsdp
+  for (StudyData& study : studies) study.records.erase(study.records.begin() + 1);  // removes fsdp
   EXPECT_THAT(verdicts(studies), ElementsAre("fastest", "+50 %"));
   EXPECT_THAT(screen_of_ranking(studies), Not(HasSubstr("?: ")));
 }
 
-// A row of which the launches scatter widely marks those before it, too.
+// If the launches of one row scatter widely, the rows before it are marked, too.
 TEST(Ranking, MarksAreAtTheTop) {
   std::vector<StudyData> studies;
   for (int i = 0; i < 5; ++i) {
@@ -92,7 +93,7 @@ TEST(Ranking, LaunchesThatLackAPointDoNotRankIt) {
   EXPECT_EQ(num_perhaps_fastest({}), 0u);
 }
 
-// A record whose samples are these steps of one rank, summed up as a run does.
+// Returns the record with these step times of one rank as its samples, summarized as a run does it.
 Record with_steps(Record record, const std::vector<double>& steps) {
   record.samples = {{"step", 1, static_cast<int64_t>(steps.size()), steps}};
   summarize(record);
@@ -128,7 +129,7 @@ TEST(FewSteps, HaveNoIntervalAnywhere) {
               HasSubstr("1 row is of 5 steps, and fewer than 6 steps have no 95 % interval"));
 }
 
-// Studies of older versions hold the range.
+// Studies of older versions contain the range of the steps in place of an interval.
 TEST(FewSteps, OfOlderStudiesLoseTheirRange) {
   Record record = of_few_steps();
   record.measures.step_low_s = 0.099;
@@ -138,7 +139,7 @@ TEST(FewSteps, OfOlderStudiesLoseTheirRange) {
   EXPECT_TRUE(record_from_json(to_json(record)).measures.has_interval());
 }
 
-// Three repeats, of which one has no interval: neither have all together.
+// If one of three repeats has no interval, the merged point has none.
 TEST(FewSteps, OfARepeatLeaveThePointWithoutInterval) {
   std::vector<Record> records(3, training_record("ddp", 2, 4, 0.1));
   for (int64_t i = 0; i < 3; ++i) {
@@ -150,7 +151,7 @@ TEST(FewSteps, OfARepeatLeaveThePointWithoutInterval) {
   EXPECT_FALSE(merge_repeats({study_of(records)}).at(0).measures.has_interval());
 }
 
-// Nobody knows the median of steps that differ so much; and collectives are not judged by a few operations.
+// If few steps differ a lot, their median is uncertain. Collectives are not judged by a few operations.
 TEST(FewSteps, ThatDifferAreUncertain) {
   EXPECT_THAT(warnings_of(of_few_steps()), IsEmpty());
   const auto warnings = warnings_of(with_steps(training_record("ddp", 2, 4, 0.1), {0.1, 0.1, 0.13}));

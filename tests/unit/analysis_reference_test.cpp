@@ -1,5 +1,5 @@
-// The reference collection: what comes into it and without which names, and what is put beside the points of
-// a report.
+// Tests the reference collection: which studies are admitted, that they contain no names of people or hosts,
+// and which references are shown next to the points of a report.
 #include <gmock/gmock.h>
 
 #include <regex>
@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 
 constexpr const char* kGpu = "NVIDIA H100 80GB HBM3";
 
-// Of one point, as often as there are steps, on four GPUs of one node.
+// Returns a study with one repeat of a point for each step time, on the four GPUs of one node.
 StudyData gpu_study(const std::vector<double>& steps_s, const std::string& host = "host") {
   std::vector<Record> records;
   for (const double step_s : steps_s) {
@@ -50,7 +50,7 @@ class ReferenceCollection : public ::testing::Test {
     write_reference(study, scratch_ / name);
     return scratch_ / name;
   }
-  // The study as a file that was published.
+  // Returns the study with the path of its file, as if it was published.
   StudyData published(StudyData study) {
     study.path = written(study, "mine.h5");
     return study;
@@ -64,7 +64,7 @@ class ReferenceCollection : public ::testing::Test {
 TEST_F(ReferenceCollection, PutsTheSamePointOnTheSameDeviceBeside) {
   const std::vector<StudyData> mine = {gpu_study({0.2, 0.2, 0.2})};
   StudyData other = gpu_study({0.1, 0.1, 0.1}, "elsewhere");
-  other.environment.threads_per_rank = 16;  // which compute nothing on GPUs
+  other.environment.threads_per_rank = 16;  // ranks on GPUs do not compute with threads
   const References references = beside(mine[0], other);
   const auto points = merge_repeats(mine);
   const ReferenceMatches matches(points, references);
@@ -177,7 +177,7 @@ TEST_F(ReferenceCollection, RefusesWithTheReason) {
   EXPECT_THAT(reasons_against(study, {}), Contains(HasSubstr("not published")));
 }
 
-// Whatever names people and hosts is nowhere in the bytes of the file; what the numbers depend on is.
+// The bytes of the file contain no name of a person or host. Everything that affects the numbers is kept.
 TEST_F(ReferenceCollection, HoldsNoNames) {
   StudyData study = gpu_study({0.1, 0.101, 0.1}, "qzhost1");
   Environment& e = study.environment;
@@ -210,7 +210,7 @@ TEST_F(ReferenceCollection, HoldsNoNames) {
   study.records.back().reason = "rank 1 on qzhost1 died";
 
   const std::string bytes = read_text(written(anonymous(study, "gpu-single.yaml")));
-  // Whole words: two letters stand by chance in a checksum, too.
+  // Searches for whole words, because shorter texts may appear in a checksum by chance.
   for (const char* name : {"qzhost", "qzalice", "qzsuite", "/home", "secret"})
     EXPECT_EQ(bytes.find(name), std::string::npos) << name;
   const StudyData read = read_study(scratch_ / "reference.h5");
@@ -252,7 +252,7 @@ TEST(PublishedRates, StandBesideMatrixProductsAndCollectives) {
     record.measures.busbw_gb_s = gb_s;
     study.records.push_back(record);
   };
-  add(1 << 20, true, 40);            // published by nobody, and not the largest
+  add(1 << 20, true, 40);            // no rate is published for this size, and it is not the largest
   add(int64_t{1} << 30, true, 225);  // half of NVLink's 450 GB/s
   add(int64_t{1} << 30, false, 225);
   study.environment.devices.assign(8, kGpu);
@@ -271,7 +271,7 @@ TEST(PublishedRates, StandBesideMatrixProductsAndCollectives) {
               HasSubstr("matrix product bf16: 80 % of the data sheet, 100 % of what was published"));
 }
 
-// A smaller message does not stand for the largest.
+// If the largest message is unreliable, it is marked instead of being replaced by a smaller one.
 TEST(PublishedRates, OfADoubtfulMessageAreMarked) {
   std::vector<Record> records = {collective_record("all_reduce", 8, int64_t{1} << 28, true, 1e-3),
                                  collective_record("all_reduce", 8, int64_t{1} << 30, true, 4e-3)};

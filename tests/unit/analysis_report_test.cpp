@@ -1,4 +1,5 @@
-// The whole report as people read it, against tests/data/report.txt; its time on 10,000 points.
+// Compares the whole text report with tests/data/report.txt, and measures how long a report on 10,000 points
+// takes.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -28,11 +29,11 @@ StudyData small_study() {
     records.push_back(training_record("fsdp", ranks, 4, 0.100 + 0.006 * (n - 1), 0.005 * (n - 1)));
   }
   records.push_back(training_record("zero3", 4, 4, 0.120, 0.018));
-  for (int64_t ranks : {1, 2, 4, 8}) {  // global batch 16: serial fraction 5 %
+  for (int64_t ranks : {1, 2, 4, 8}) {  // global batch 16, serial fraction 5 %
     const auto n = static_cast<double>(ranks);
     records.push_back(training_record("ddp", ranks, 16 / ranks, 0.4 * (0.05 + 0.95 / n), 0.01));
     records.back().point.training.scaling = "strong";
-    if (ranks == 4) records.back().point.repeat = 1;  // weak scaling has measured it too
+    if (ranks == 4) records.back().point.repeat = 1;  // weak scaling includes the same point
     records.back().id = point_id(records.back().point);
   }
   records.back().measures.verified = "unverified: the model does not fit one device";
@@ -62,7 +63,7 @@ TEST(Report, ReadsAsTheGoldenText) {
   FAIL() << "the report changed; if it reads well: cp " << actual << " " << path;
 }
 
-// People read one of them, programs both.
+// If samples are tokens, people read only one of the two columns. Programs get both.
 TEST(Report, SpeaksOfTokensWhereSamplesAreTokens) {
   Record images = training_record("ddp", 2, 4, 0.1);
   images.measures.tokens_per_s = Measures::kNone;
@@ -111,11 +112,11 @@ TEST(Report, CollectivesHaveATablePerOperationAndRankCount) {
   EXPECT_EQ(tables[0].key, "collective_all_reduce_2");
   EXPECT_EQ(tables[1].key, "collective_all_reduce_4");
   EXPECT_EQ(tables[2].key, "collective_broadcast_2");
-  ASSERT_EQ(tables[0].rows.size(), 1u);  // both places of a size share a row
+  ASSERT_EQ(tables[0].rows.size(), 1u);  // in place and out of place share a row
   EXPECT_EQ(cell(tables[0], 0, "count").text, "262,144");
   EXPECT_EQ(cell(tables[0], 0, "out-of-place algbw").text, "1.05");
   EXPECT_EQ(cell(tables[0], 0, "out-of-place #wrong").text, "3");
-  EXPECT_EQ(cell(tables[0], 0, "in-place busbw").text, "2.10");  // factor 2(n-1)/n = 1
+  EXPECT_EQ(cell(tables[0], 0, "in-place busbw").text, "2.10");  // the factor 2(n-1)/n is 1 for two ranks
   EXPECT_EQ(cell(tables[0], 0, "root").text, "-1");
   EXPECT_EQ(cell(tables[2], 0, "count").text, "262,144");
   EXPECT_EQ(cell(tables[2], 0, "root").text, "0");
@@ -126,12 +127,12 @@ TEST(Report, CountsOnePartOfACutMessageAsNcclTestsDoes) {
   const auto tables =
       collective_tables(merge_repeats({study_of({collective_record("all_gather", 4, 1024, true, 1e-5)})}));
   EXPECT_EQ(cell(tables[0], 0, "size").text, "1,024");
-  EXPECT_EQ(cell(tables[0], 0, "count").text, "64");  // 1024 / 4 bytes / 4 ranks
+  EXPECT_EQ(cell(tables[0], 0, "count").text, "64");  // 1024 bytes / 4 bytes per element / 4 ranks
 }
 
 TEST(Report, DoubtsWhatCannotBe) {
   Record record = training_record("ddp", 2, 4, 0.1);
-  record.measures.peak_flops = 1e9;  // 8e10 FLOP in 0.1 s are 800 times that
+  record.measures.peak_flops = 1e9;  // 8e10 FLOP in 0.1 s are 800 times as many
   const std::vector<StudyData> studies = {study_of({record})};
   const auto points = merge_repeats(studies);
   EXPECT_EQ(cell(strategies_table(points), 0, "warnings").text, "above matmul");
@@ -145,7 +146,7 @@ Record with_interval(Record record, double low_s, double high_s) {
   return record;
 }
 
-// The warnings of ddp, whose step is beside one of `single`.
+// Returns the warnings of ddp if its step is compared with that of `single`.
 std::string ratio_warnings(const Record& ddp, const Record& single) {
   const std::vector<StudyData> studies = {study_of({ddp, single})};
   const Table table = strategies_table(merge_repeats(studies));
@@ -166,7 +167,7 @@ TEST(Report, MarksARatioToSingleThatSaysLittle) {
             "x single may be 1");
 }
 
-// Processor time of a report over points of every kind.
+// Returns the processor time of a report on points of all kinds.
 double report_seconds(int64_t num_points) {
   std::vector<Record> records;
   for (int64_t i = 0; i < num_points; ++i) {
@@ -184,11 +185,11 @@ double report_seconds(int64_t num_points) {
 TEST(Report, GrowsAboutLinearly) {
   const double small = report_seconds(2'500), large = report_seconds(10'000);
   RecordProperty("seconds_10000_points", std::to_string(large));
-  EXPECT_LT(large, 8 * small);  // 16 if it were quadratic
+  EXPECT_LT(large, 8 * small);  // quadratic growth would give a factor of 16
 }
 
-// The largest batch is foretold for models that this program knows: a study may hold others, or other
-// options.
+// The largest batch is predicted only for models that this program knows. A study may contain other models,
+// or other options.
 TEST(Report, ForetellsNoBatchOfAnUnknownModel) {
   for (const Choice& model : {Choice{"gpt2", {{"width", 10}, {"heads", 3}}}, Choice{"gpt9", {}}}) {
     Record fits = training_record("ddp", 2, 4, 0.1), fails = training_record("ddp", 2, 8, 0.1);

@@ -1,4 +1,4 @@
-// Series, efficiency, Karp-Flatt and their tables on numbers worked out by hand.
+// Tests scaling series, efficiencies, the Karp-Flatt metric and their tables with numbers computed by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ TEST(ScalingTables, KeepWeakAndStrongApart) {
   const MergedPoints points = merge_repeats({study});
   const auto series = scaling_series(points);
   const Table weak = weak_scaling_table(points, series);
-  ASSERT_EQ(weak.rows.size(), 2u);  // batch 8 on 1 and 2 ranks; not single
+  ASSERT_EQ(weak.rows.size(), 2u);  // batch 8 on 1 and 2 ranks, without `single`
   EXPECT_EQ(cell(weak, 1, "efficiency median").text, "80.0");
   EXPECT_EQ(cell(weak, 1, "base n0").text, "1");
   const Table strong = strong_scaling_table(points, series);
@@ -47,7 +47,8 @@ TEST(ScalingTables, NameABaseAboveOneRank) {
   EXPECT_EQ(cell(strong, 1, "Karp-Flatt").text, "-");
 }
 
-// ddp on 1, 2 ... 2^(num_counts-1) ranks at a global batch of 64: Amdahl with serial fraction s.
+// Returns ddp on 1, 2, ..., 2^(num_counts-1) ranks with a global batch of 64. Times follow Amdahl's law with
+// serial fraction s.
 std::vector<Record> amdahl_records(double s, int num_counts) {
   std::vector<Record> records;
   for (int k = 0; k < num_counts; ++k) {
@@ -60,14 +61,14 @@ std::vector<Record> amdahl_records(double s, int num_counts) {
 TEST(ScalingTables, OversubscribedPointsAreMarkedAndNotFitted) {
   std::vector<Record> records = amdahl_records(0.1, 5);
   records.back().measures.oversubscribed = true;
-  records.back().measures.step_s = 5;  // nonsense, as oversubscribed times are
+  records.back().measures.step_s = 5;  // oversubscribed times can be anything
   records.back().measures.samples_per_s = 64.0 / 5;
   const MergedPoints points = merge_repeats({study_of(records)});
   const auto series = scaling_series(points);
   EXPECT_EQ(cell(strong_scaling_table(points, series), 4, "warnings").text, "oversubscribed");
   const Table laws = scaling_laws_table(points, series);
   ASSERT_EQ(laws.rows.size(), 2u);
-  EXPECT_NE(cell(laws, 1, "not fitted, because").text, "-");  // USL needs 5 counts
+  EXPECT_NE(cell(laws, 1, "not fitted, because").text, "-");  // the USL needs 5 counts
   EXPECT_EQ(cell(laws, 0, "law").text, "Amdahl");
   EXPECT_NEAR(cell(laws, 0, "s or alpha value").value.get<double>(), 10, 1e-6);
   EXPECT_NEAR(cell(laws, 0, "limit or peak value").value.get<double>(), 10, 1e-6);
@@ -76,7 +77,7 @@ TEST(ScalingTables, OversubscribedPointsAreMarkedAndNotFitted) {
 TEST(EfficiencyLimit, IsMeasuredWhereItCanBe) {
   const MergedPoints points = merge_repeats({study_of(amdahl_records(0.1, 5))});
   const Crossing measured = scaling_series(points).front().below_80;
-  EXPECT_EQ(measured.from, "measured");  // E(2) = 1/1.1, E(4) = 1/1.3
+  EXPECT_EQ(measured.from, "measured");  // E(2) = 1/1.1 and E(4) = 1/1.3
   EXPECT_DOUBLE_EQ(measured.ranks.low, 2);
   EXPECT_DOUBLE_EQ(measured.ranks.high, 4);
   EXPECT_NEAR(measured.ranks.value, 2 + 2 * (1 / 1.1 - 0.8) / (1 / 1.1 - 1 / 1.3), 1e-9);
@@ -86,8 +87,9 @@ TEST(EfficiencyLimit, IsExtrapolatedByALawAndElseUnknown) {
   const MergedPoints enough = merge_repeats({study_of(amdahl_records(0.01, 5))});
   const Crossing fitted = scaling_series(enough).front().below_80;
   EXPECT_EQ(fitted.from, "Amdahl");
-  EXPECT_NEAR(fitted.ranks.value, 26, 1e-6);  // 1 / (1 + 0.01 (n-1)) = 0.8
-  const MergedPoints flat = merge_repeats({study_of(amdahl_records(0.001, 5))});  // would fall at 251 ranks
+  EXPECT_NEAR(fitted.ranks.value, 26, 1e-6);  // solves 1 / (1 + 0.01 (n-1)) = 0.8
+  const MergedPoints flat =
+      merge_repeats({study_of(amdahl_records(0.001, 5))});  // would cross 80 % at 251 ranks
   const auto far = scaling_series(flat);
   EXPECT_TRUE(std::isinf(far.front().below_80.ranks.value));
   EXPECT_EQ(cell(efficiency_limits_table(flat, far), 0, "falls below 80 % at ranks value").text, "> 128");
@@ -97,7 +99,7 @@ TEST(EfficiencyLimit, IsExtrapolatedByALawAndElseUnknown) {
   EXPECT_TRUE(std::isnan(unknown.ranks.value));
 }
 
-// Ranks 0-3 on node a, 4-7 on b ...
+// Ranks 0 to 3 are on node a, ranks 4 to 7 on node b, and so on.
 StudyData study_on_nodes(std::vector<Record> records) {
   StudyData study = study_of(std::move(records));
   study.environment.nodes = {"a", "b", "c", "d"};
@@ -111,20 +113,21 @@ TEST(ScalingSeries, KeepsANodeAndSeveralApart) {
   const auto series = scaling_series(points);
   ASSERT_EQ(series.size(), 3u);
   EXPECT_EQ(unit_text(series[0]), "ranks of one node");
-  EXPECT_EQ(series[0].points.size(), 3u);  // 1, 2, 4 ranks
+  EXPECT_EQ(series[0].points.size(), 3u);  // 1, 2 and 4 ranks
   EXPECT_EQ(unit_text(series[1]), "nodes of 4 ranks");
-  ASSERT_EQ(series[1].points.size(), 3u);  // 4, 8, 16 ranks: 1, 2, 4 nodes
+  ASSERT_EQ(series[1].points.size(), 3u);  // 4, 8 and 16 ranks are 1, 2 and 4 nodes
   EXPECT_DOUBLE_EQ(series[1].points[2].units, 4);
   EXPECT_NEAR(series[1].points[2].efficiency.value, 0.325 / (4 * 0.15625), 1e-12);
-  EXPECT_NEAR(series[1].points[2].speed_up.value, 0.325 / 0.15625, 1e-12);  // over one node
+  EXPECT_NEAR(series[1].points[2].speed_up.value, 0.325 / 0.15625, 1e-12);  // relative to one node
   EXPECT_EQ(unit_text(series[2]), "ranks");
   EXPECT_EQ(series[2].points.size(), 5u);
-  EXPECT_EQ(series[2].fits[0].refused, "");  // one node and several, in two levels
+  EXPECT_EQ(series[2].fits[0].refused, "");  // a law with two levels covers one node and several
   EXPECT_EQ(to_text(series[2].fits[0]), "Amdahl, 2 levels");
   EXPECT_NEAR(series[2].fits[0].parameters[0].estimate.value, 0.1, 1e-9);
 }
 
-// Five launches of 1 to 32 ranks on nodes of 8: Amdahl, s = 2 %, each rank beyond the node 1 % more.
+// Returns five launches of 1 to 32 ranks on nodes of 8. Times follow Amdahl's law with s = 2 %, and each rank
+// beyond the first node costs 1 % more.
 std::vector<StudyData> five_launches(int num_repeats) {
   std::vector<StudyData> studies;
   for (int launch = 0; launch < 5; ++launch) {
@@ -149,7 +152,8 @@ std::vector<StudyData> five_launches(int num_repeats) {
 }
 
 TEST(ScalingTables, ASweepOverTheNodesBorderInFiveLaunchesIsFitted) {
-  const std::vector<StudyData> studies = five_launches(2);  // repeats of a launch share its luck: no launches
+  const std::vector<StudyData> studies =
+      five_launches(2);  // repeats within a launch share its deviation, so they do not count as launches
   const MergedPoints points = merge_repeats(studies);
   ASSERT_EQ(points.size(), 5u);
   EXPECT_EQ(points[0].launches.size(), 5u);
@@ -163,7 +167,7 @@ TEST(ScalingTables, ASweepOverTheNodesBorderInFiveLaunchesIsFitted) {
                                              "ranks: Amdahl, 2 levels", "ranks: USL, 2 levels"}));
   EXPECT_NEAR(cell(laws, 4, "s or alpha value").value.get<double>(), 2, 0.2);
   EXPECT_NEAR(cell(laws, 4, "delta value").value.get<double>(), 1, 0.2);
-  EXPECT_EQ(cell(quality, 4, "degrees").text, "22");  // 5 x 5 - 3
+  EXPECT_EQ(cell(quality, 4, "degrees").text, "22");  // 5 launches of 5 counts, less 3 parameters
   EXPECT_EQ(cell(quality, 4, "assumed").text, "launches scatter alike");
   EXPECT_EQ(cell(quality, 1, "tested by ranks").text, "2");
   for (size_t row = 0; row < laws.rows.size(); ++row)
@@ -187,9 +191,9 @@ TEST(ScalingTables, SmallBetasKeepTheirDigits) {
   const MergedPoints points = merge_repeats({study_of(records)});
   const Table laws = scaling_laws_table(points, scaling_series(points));
   ASSERT_EQ(cell(laws, laws.rows.size() - 1, "law").text, "USL");
+  // The peak is at sqrt((1 - 1e-3) / 2.8e-6) ranks.
   EXPECT_EQ(cell(laws, laws.rows.size() - 1, "beta value").text, "2.8e-06");
-  EXPECT_EQ(cell(laws, laws.rows.size() - 1, "limit or peak value").text,
-            "597");  // sqrt((1 - 1e-3) / 2.8e-6)
+  EXPECT_EQ(cell(laws, laws.rows.size() - 1, "limit or peak value").text, "597");
 }
 
 TEST(ScalingSeries, TheSameRanksOnOtherNodesAreAnotherPoint) {

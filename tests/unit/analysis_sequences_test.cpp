@@ -1,4 +1,5 @@
-// Points that differ in the length of their sequences alone: which are a series, and what stands beside each.
+// Tests the table of points that differ only in the length of their sequences: which form a series, and what
+// is shown for each.
 #include <gmock/gmock.h>
 
 #include "analysis/frame/sequences.h"
@@ -32,7 +33,8 @@ TEST(Sequences, ShareTheTokensOrTheSamplesOfAMicroBatch) {
                                          "512 tokens: 256", "512 tokens: 512"));
 }
 
-// Layers 4, width 256, vocabulary 8192: a token's products with parameters, and with all tokens.
+// The model has 4 layers, width 256 and vocabulary 8192. The FLOPs of a token are products with parameters,
+// and attention to all tokens.
 TEST(Sequences, SayAttentionsShare) {
   const std::vector<StudyData> studies = lengths();
   const auto points = merge_repeats(studies);

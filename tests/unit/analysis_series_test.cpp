@@ -1,6 +1,6 @@
-// One curve, one strategy. Two studies that differ in exactly one axis are reported together: each curve,
-// each fit and each row about a series must be one of either study alone, so none joins points of both. Every
-// row of the table of axes is tried, and whatever else tells points apart.
+// Every curve, fit and row about a series must belong to one study if two studies that differ in exactly one
+// axis are reported together. Otherwise a curve would join points that cannot be compared. All axes are
+// tried, and everything else that distinguishes points.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,9 +23,9 @@ Record training(int64_t ranks, int64_t batch, int64_t sequence, double step_s) {
   return record;
 }
 
-// Weak and strong scaling, two lengths of the sequence, a batch that does not fit, collectives over sizes.
-// The other one is slower, and has points where the first has none: what prefers some points to others would
-// join those.
+// Returns weak and strong scaling, two lengths of sequences, a batch that does not fit, and collectives of
+// several sizes. The other study is slower and has additional points, so any rule that prefers some points
+// over others would join points of both.
 std::vector<Record> records(bool other) {
   const double slower = other ? 3.1 : 1;
   std::vector<Record> all;
@@ -41,7 +41,8 @@ std::vector<Record> records(bool other) {
   for (const char* operation : {"all_reduce", "reduce_scatter"})
     for (const int64_t bytes : {1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 26})
       if (bytes < 1 << 26 || other) {
-        const double worse = bytes == 1 << 14 ? 20 : 1;  // than its neighbours: a finding
+        const double worse =
+            bytes == 1 << 14 ? 20 : 1;  // this size is much slower than its neighbours, which is a finding
         all.push_back(collective_record(operation, 4, bytes, true,
                                         slower * worse * (1e-5 + static_cast<double>(bytes) / 1e9)));
       }
@@ -60,7 +61,7 @@ StudyData study(bool other, const std::function<void(Record&)>& change) {
   return made;
 }
 
-// As programs read them: names for people depend on what else a report holds.
+// Joins the values that programs read. The names that people read depend on what else is in the report.
 std::string values_of(const std::vector<Cell>& cells) {
   std::string text;
   for (const Cell& cell : cells)
@@ -70,7 +71,8 @@ std::string values_of(const std::vector<Cell>& cells) {
   return text;
 }
 
-// What is drawn as a line, as numbers; not rows, of which each is a point, nor what compares series (ideal).
+// Adds every curve that is drawn as a line, as numbers. Rows of bars are single points, and the ideal curve
+// compares series, so both are left out.
 void add_curves(const std::vector<StudyData>& studies, std::set<std::string>& all) {
   for (const Plot& plot : make_plots(studies)) {
     if (!plot.rows.empty()) continue;
@@ -84,7 +86,7 @@ void add_curves(const std::vector<StudyData>& studies, std::set<std::string>& al
   }
 }
 
-// Rows of tables that say something of a series.
+// Returns the rows of all tables that describe a series, and all curves.
 std::set<std::string> series_in(const std::vector<StudyData>& studies) {
   const std::set<std::string> of_series = {"weak_scaling",    "strong_scaling",       "efficiency_limits",
                                            "scaling_laws",    "fit_quality",          "largest",
@@ -95,7 +97,8 @@ std::set<std::string> series_in(const std::vector<StudyData>& studies) {
     if (!of_series.contains(table.key)) return;
     for (const auto& row : table.rows)
       if (const std::string text = values_of(row); text.find("as long as in place") == std::string::npos)
-        all.insert(table.key + ": " + text);  // that finding is about both places
+        all.insert(table.key + ": " +
+                   text);  // this finding compares in place with out of place, so it is about two series
   });
   for (const OverviewGroup& group : collectives_overview(studies, data.points).groups)
     for (const auto& row : group.rows) all.insert("overview: " + values_of(row));
@@ -103,7 +106,7 @@ std::set<std::string> series_in(const std::vector<StudyData>& studies) {
   return all;
 }
 
-// Both apart, and reported together.
+// Checks that every series of the joint report is also in the report of one study alone.
 void expect_no_common_series(const StudyData& one, const StudyData& other) {
   std::set<std::string> apart = series_in({one});
   EXPECT_GE(apart.size(), 10u);
@@ -134,14 +137,14 @@ TEST(Series, HoldNoTwoPointsThatDifferInAnAxisThatTheyDoNotRunOver) {
   int num_axes = 0;
   for_each_axis([&](const AxisRow& axis) {
     const std::string_view key = axis.key;
-    if (!axis.is_stored() || key == "ranks" || key == "bytes") return;  // series run over these
+    if (!axis.is_stored() || key == "ranks" || key == "bytes") return;  // series run over these axes
     SCOPED_TRACE(axis.key);
     StudyData one = study(false, {}),
               other = study(true, [&](Record& record) { set_other(axis, record.point); });
-    for (StudyData* study : {&one, &other})  // points of the other workload would be repeats of each other
+    for (StudyData* study : {&one, &other})  // points of the other workload would count as repeats
       std::erase_if(study->records, [&](const Record& record) {
-        const bool is_largest =
-            key == "batch_size" && record.outcome == Outcome::out_of_memory;  // over batches
+        // The largest batch is found by a search over batch sizes.
+        const bool is_largest = key == "batch_size" && record.outcome == Outcome::out_of_memory;
         return is_largest || !has_axis(record.point, axis);
       });
     std::set<std::string> ids;
@@ -170,7 +173,8 @@ TEST(Series, HoldPointsOfOneSeedMachineAndTransport) {
   }
 }
 
-// Scaling goes on from one node to several: over ranks, or over nodes of as many ranks each.
+// A series that continues from one node to several is either over ranks, or over nodes with the same number
+// of ranks.
 TEST(Series, OverNodesHoldEachNumberOfRanksOnce) {
   const std::vector<StudyData> one = {study(false, {})};
   StudyData spread = study(true, [](Record&) {});

@@ -1,5 +1,5 @@
-// The table of settings: verdicts only by several starts of each setting, with the test of `compare` and as
-// few false alarms; and that no other table joins points of different settings.
+// Tests the table of settings. A verdict needs several starts of each setting. It uses the test of `compare`
+// and has as few false alarms. No other table joins points with different settings.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -38,7 +38,8 @@ std::string time_of(int64_t second) {
   return fmt::format("2026-01-01T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60);
 }
 
-// A study whose ranks were started anew for each repetition of each setting, by turns, as launch does it.
+// A study in which ranks were started anew for each repetition of each setting, in turns, as `launch` does
+// it.
 struct Turns {
   StudyData study = study_of({});
   int64_t num_starts = 0;
@@ -47,7 +48,7 @@ struct Turns {
     study.environment.started = time_of(0);
     (*study.environment.facts)["resumed"] = nlohmann::ordered_json::array();
   }
-  // steps: of the points of this start.
+  // steps: the step times of the points of this start.
   void start(const std::string& environment, int64_t repeat, const std::vector<double>& steps) {
     const std::string at = time_of(60 * num_starts);
     if (num_starts++ > 0) (*study.environment.facts)["resumed"].push_back({{"started", at}});
@@ -58,7 +59,7 @@ struct Turns {
   }
 };
 
-// A study of one point whose settings were started as often as they have steps, by turns.
+// Returns a study of one point. Each setting is started as often as it has step times, in turns.
 std::vector<StudyData> started_by_turns(const std::map<std::string, std::vector<double>>& settings) {
   Turns turns;
   for (size_t repeat = 0; repeat < settings.begin()->second.size(); ++repeat)
@@ -91,7 +92,7 @@ TEST(SettingsTable, NamesTheFastestWhereStartsTellThemApart) {
   EXPECT_THAT(table.notes, IsEmpty());
 }
 
-// The interval of the steps of one start says nothing of the next start.
+// The interval of the steps within one start does not show how much the next start may differ.
 TEST(SettingsTable, GivesNoVerdictBelowThreeStartsOfBoth) {
   for (const size_t starts : {1, 2}) {
     const std::vector<double> fast(starts, 0.1), slow(starts, 0.3);
@@ -107,7 +108,7 @@ TEST(SettingsTable, GivesNoVerdictBelowThreeStartsOfBoth) {
   EXPECT_THAT(settings_column(table_of_settings({turns.study}), "verdict"), Each("AMBIGUOUS"));
 }
 
-// Five repeats in one start are one start.
+// Five repeats in one start count as one start.
 TEST(SettingsTable, CountsStartsAndNotRepeats) {
   StudyData study = study_of({});
   for (int64_t repeat = 0; repeat < 5; ++repeat)
@@ -138,10 +139,11 @@ TEST(SettingsTable, IsEmptyWithoutTwoSettings) {
   EXPECT_TRUE(table_of_settings(studies).rows.empty());
 }
 
-using StartNoise = std::function<double(std::mt19937_64&)>;  // of one start, as a logarithm
+using StartNoise =
+    std::function<double(std::mt19937_64&)>;  // draws the logarithm of the noise factor of one start
 
-// Points as merge_repeats() makes them of starts by turns: each start has a speed of its own, shared by its
-// points.
+// Simulates merged points whose settings were started in turns. Each start has its own speed, which its
+// points share.
 std::vector<MergedPoint> simulated(const std::vector<std::pair<std::string, double>>& settings,
                                    int64_t num_starts, const StartNoise& of_start, const StartNoise& of_point,
                                    double drift, std::mt19937_64& random) {
@@ -172,7 +174,7 @@ struct Alarms {
 
 constexpr int kSimulatedStudies = 100;
 
-// Four settings that change nothing; the steps of one start agree within 1 %.
+// Simulates four settings that make no difference. Within a start, the steps vary by 1 %.
 Alarms alarms_of(int64_t num_starts, const StartNoise& of_start, const StartNoise& of_point, double drift) {
   std::mt19937_64 random(static_cast<uint64_t>(num_starts));
   Alarms alarms;
@@ -181,7 +183,8 @@ Alarms alarms_of(int64_t num_starts, const StartNoise& of_start, const StartNois
     const auto points =
         simulated({{"", 1}, {"NCCL_ALGO=Ring", 1}, {"NCCL_ALGO=Tree", 1}, {"NCCL_ALGO=NVLS", 1}}, num_starts,
                   of_start, of_point, drift, random);
-    for (const SettingsGroup& group : ranked_settings(points, /*margin=*/0))  // which would make alarms rarer
+    for (const SettingsGroup& group :
+         ranked_settings(points, /*margin=*/0))  // a margin would make alarms rarer
       for (const RankedSetting& row : group) {
         const bool is_slower = row.verdict == SettingVerdict::slower;
         alarms.all += &row != &group.front() ? 1 : 0;
@@ -206,13 +209,13 @@ StartNoise starts_of_two_kinds(double chance, double factor) {
   };
 }
 
-// By the interval inside one start, 29 % of pairs were called slower. Now 5 % of studies may have any such
-// pair.
+// With the interval within one start, 29 % of all pairs were called slower. Now at most 5 % of the studies
+// may have any such pair.
 TEST(SettingsTable, CallsSettingsThatChangeNothingSlowerInFewStudies) {
   struct Case {
     std::string name;
     StartNoise of_start, of_point;
-    double drift;  // of each further start, as a logarithm
+    double drift;  // the slow-down of each further start, as a logarithm
   };
   const std::vector<Case> cases = {
       {"points differ", normal_starts(0), normal_starts(0.05), 0},
@@ -224,15 +227,16 @@ TEST(SettingsTable, CallsSettingsThatChangeNothingSlowerInFewStudies) {
       const Alarms alarms = alarms_of(num_starts, one.of_start, one.of_point, one.drift);
       const std::string what = fmt::format("{}, {} starts", one.name, num_starts);
       EXPECT_EQ(alarms.all, kSimulatedStudies * 7 * 3) << what;
-      EXPECT_LE(alarms.studies, 0.1 * kSimulatedStudies) << what;  // 5 % are expected at most, 10 % by chance
+      EXPECT_LE(alarms.studies, 0.1 * kSimulatedStudies)
+          << what;  // the true rate is at most 5 %; 10 % allows for chance
       EXPECT_LE(alarms.slower, 0.01 * alarms.all) << what;
       EXPECT_LE(alarms.fastest, 3) << what;
       EXPECT_TRUE(num_starts >= 3 || alarms.slower + alarms.fastest == 0) << what;
     }
 }
 
-// Where one start in five is five times slower, three starts of a setting may all be slow: no test sees that.
-// Five starts, as the shipped suites have, hardly ever are.
+// If one start in five is five times slower, all three starts of a setting may be slow, and no test can
+// detect that. With five starts, as in the shipped suites, this is very rare.
 TEST(SettingsTable, NeedsFiveStartsWhereSomeAreFarSlower) {
   const auto alarms = [](int64_t num_starts) {
     return alarms_of(num_starts, normal_starts(0), starts_of_two_kinds(0.2, 5), 0);
@@ -262,14 +266,14 @@ std::string screen_of_settings(const std::vector<StudyData>& studies) {
   return to_text(overview_of(studies, points, {}, scaling_series(points)), {});
 }
 
-// What differs between the settings stands in each row, and a verdict as in the table.
+// A row shows only what differs between the settings, and the verdict of the table.
 TEST(SettingsOverview, SaysWhatTheTableSays) {
   const std::string text = screen_of_settings(
       started_by_turns({{"OMPI_MCA_btl_vader_eager_limit=65536 bind=auto", {0.1, 0.101, 0.102}},
                         {"OMPI_MCA_btl_vader_eager_limit=65536 bind=none", {0.2, 0.203, 0.198}}}));
   EXPECT_THAT(text, ContainsRegex("\n  bind=auto +101.0 +1.00 +fastest +3\n"));
   EXPECT_THAT(text, ContainsRegex("\n  bind=none +200.0 +1.98 +slower +3\n"));
-  EXPECT_THAT(text, Not(HasSubstr("vs fastest")));  // each point stands once
+  EXPECT_THAT(text, Not(HasSubstr("vs fastest")));  // no point has a second row
   EXPECT_THAT(
       screen_of_settings(started_by_turns({{"", {0.1}}, {"OMPI_MCA_btl_vader_eager_limit=65536", {0.3}}})),
       AllOf(ContainsRegex("\n  nothing set +100.0 +1.00 +AMBIGUOUS +1\n"),
@@ -277,7 +281,8 @@ TEST(SettingsOverview, SaysWhatTheTableSays) {
             HasSubstr("\n2 rows have fewer than 3 starts")));
 }
 
-// They are part of the machine that a point was measured on.
+// Settings are part of the machine that a point was measured on, so points with different settings are never
+// merged.
 TEST(Settings, AreNeverMerged) {
   StudyData study{
       "s.h5", {}, {with_settings("NCCL_ALGO=Ring threads=2", 0.1), with_settings("threads=4", 0.1)}};

@@ -1,4 +1,4 @@
-// A rank or a node that computes longer than the others is named, and nothing else is.
+// A rank or node that takes longer to compute than the others is named, and no other rank or node is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Forward and backward of 30 steps of 8 ranks, 3 % noise; factors: how much longer a rank takes.
+// Returns the forward and backward times of 30 steps with noise of 3 %. `factors` says how much longer each
+// rank takes.
 Record noisy_record(const std::vector<double>& factors, uint32_t seed = 1) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
@@ -69,7 +70,7 @@ TEST(SlowRanks, OneOfASlowNodeMayBeSlowerStill) {
   ASSERT_EQ(nodes.size(), 2);
   EXPECT_TRUE(nodes[0].is_node);
   EXPECT_EQ(nodes[1].rank, 7);
-  EXPECT_NEAR(nodes[1].excess, 0.33, 0.04);  // against the other ranks of its node
+  EXPECT_NEAR(nodes[1].excess, 0.33, 0.04);  // relative to the other ranks of its node
 }
 
 TEST(SlowRanks, OfSeveralPointsTheWorstStandsForAll) {
@@ -82,7 +83,7 @@ TEST(SlowRanks, OfSeveralPointsTheWorstStandsForAll) {
   EXPECT_NEAR(slow.front().excess, 0.3, 0.03);
 }
 
-// Equal ranks whose steps vary by 3 %: in 300 studies of 8 ranks none is called slow.
+// In 300 studies of 8 equal ranks whose steps vary by 3 %, no rank is called slow.
 TEST(SlowRanks, EqualRanksAreNotSlow) {
   for (uint32_t seed = 0; seed < 300; ++seed)
     EXPECT_TRUE(slow_of(study_on_nodes({noisy_record(std::vector<double>(8, 1.0), seed)}, 4)).empty())

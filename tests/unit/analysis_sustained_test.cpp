@@ -1,4 +1,5 @@
-// Sustained runs: noise is no finding; drifts, throttled clocks, and ranks that are or become slow are found.
+// Tests the findings about sustained runs. Noise is no finding. Drifts, throttled clocks, and ranks that are
+// slow or become slow are found.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,13 +21,13 @@ using ::testing::HasSubstr;
 constexpr int64_t kRanks = 8, kIntervals = 100;
 constexpr double kDuration = 7200, kStep = 0.1, kCompute = 0.07;
 
-// What a rank's times are multiplied with in an interval.
+// The factor on the times of a rank in an interval.
 using Factor = std::function<double(int64_t rank, int64_t interval)>;
 
 double steady(int64_t, int64_t) { return 1; }
 
-// Noise of neighbours that resemble each other (AR(1)): of the step shared by all ranks, as steps are that
-// wait for each other, and of each rank's own computing.
+// AR(1) noise, in which neighbouring values are correlated. All ranks share the noise of the step because
+// they wait for each other. The compute time of each rank has its own noise.
 struct Noise {
   double deviation = 0.01;
   double correlation = 0.4;
@@ -65,7 +66,7 @@ Record sustained_record(uint32_t seed, const Factor& step = steady, const Factor
   return record;
 }
 
-// 2 ranks a node.
+// Returns a study of this record, with 2 ranks per node.
 StudyData study_with(Record record) {
   StudyData study = study_of({std::move(record)});
   for (int64_t rank = 0; rank < kRanks; ++rank)
@@ -83,8 +84,8 @@ std::vector<std::string> findings_in(const Record& record) {
   return words;
 }
 
-// The stated rate: at most 0.1 % of quiet runs are said to drift, as many to have a rank that changed. Noise
-// of half, 1 and 3 %.
+// At most 0.1 % of runs without a change are said to drift, and at most 0.1 % to have a rank that changed.
+// The noise is 0.5, 1 and 3 %.
 TEST(Sustained, NoiseIsNoFinding) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     const double deviation = seed % 3 == 0 ? 0.005 : seed % 3 == 1 ? 0.01 : 0.03;
@@ -147,7 +148,8 @@ TEST(Sustained, ANodeWhoseRanksAreAllSlowIsOneFinding) {
   EXPECT_THAT(words[0], HasSubstr("since 36 min"));
 }
 
-// Rank 2: heat in all readings from interval 50 on; all ranks: a power cap in half of theirs.
+// Rank 2 is throttled by heat in all readings from interval 50 on. All ranks reach their power cap in half of
+// the readings.
 Record throttled_record() {
   Record record = sustained_record(6);
   std::vector<double> bits, shares, clocks;
@@ -182,7 +184,7 @@ TEST(Sustained, HeatIsAFindingAndAPowerCapIsNot) {
   EXPECT_TRUE(tables[2].rows.empty());
 }
 
-// At the power cap all the time, and in one reading of a thousand hot as well.
+// All ranks are always at the power cap, and one reading in a thousand also reports heat.
 TEST(Sustained, AMomentOfHeatIsNotTheWholeIntervals) {
   Record record = sustained_record(6);
   std::vector<double> bits, shares, faulty;
@@ -201,7 +203,7 @@ TEST(Sustained, AMomentOfHeatIsNotTheWholeIntervals) {
 TEST(Sustained, ThePlotsShowEveryIntervalAndTheBandOfTheRanks) {
   const std::vector<StudyData> studies = {study_with(throttled_record())};
   const Plots plots = sustained_plots(merge_repeats(studies));
-  ASSERT_EQ(plots.size(), 2);  // step time and clock; no temperature was read
+  ASSERT_EQ(plots.size(), 2);  // step time and clock; there are no temperatures
   EXPECT_EQ(plots[0].key, "interval_time");
   ASSERT_EQ(plots[0].curves.size(), 1);
   const auto& points = plots[0].curves[0].points;
@@ -211,10 +213,10 @@ TEST(Sustained, ThePlotsShowEveryIntervalAndTheBandOfTheRanks) {
   EXPECT_LT(points.front().low, points.front().high);
 }
 
-// A damaged or foreign study must not do more than be passed over.
+// Series of a damaged or foreign study are ignored if they do not fit.
 TEST(Sustained, SeriesThatDoNotFitAreLeftOut) {
   Record broken = sustained_record(7);
-  broken.samples[1].columns = 3;  // interval_time
+  broken.samples[1].columns = 3;  // the series interval_time
   broken.samples[1].values.resize(3 * kRanks);
   EXPECT_TRUE(findings_in(broken).empty());
   broken = sustained_record(7);
@@ -228,8 +230,8 @@ TEST(Sustained, SeriesThatDoNotFitAreLeftOut) {
   EXPECT_TRUE(findings_of(points).empty());
 }
 
-// A node that heats up until it crashes: the intervals before show why, and no table takes the point for
-// measured.
+// If a node overheats until it crashes, the intervals before the crash show why. No table treats this point
+// as measured.
 TEST(Sustained, RunsThatWereCutShortAreEvidenceAndNoResult) {
   Record dead = throttled_record();
   dead.outcome = Outcome::timed_out;
@@ -247,7 +249,7 @@ TEST(Sustained, RunsThatWereCutShortAreEvidenceAndNoResult) {
   expect_told(study_with(dead), "timed_out");
   StudyData goes_on = study_with(dead);
   goes_on.under_way = std::move(goes_on.records.front());
-  goes_on.under_way->outcome = Outcome::skipped;  // until it is known
+  goes_on.under_way->outcome = Outcome::skipped;  // the outcome of a point under way is not known yet
   goes_on.records.clear();
   expect_told(goes_on, "not yet");
   EXPECT_TRUE(unfinished_runs({study_with(throttled_record())}).empty());

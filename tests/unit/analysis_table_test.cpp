@@ -1,4 +1,5 @@
-// A table in its four forms: folding, wrapping, RFC 4180, Markdown, JSON; cells.
+// Tests the four formats of a table (text, CSV as in RFC 4180, Markdown, JSON), how columns are folded and
+// wrapped, and its cells.
 #include <gtest/gtest.h>
 
 #include "analysis/table/axis_columns.h"
@@ -26,7 +27,7 @@ Table small_table() {
   return table;
 }
 
-// The reading side of RFC 4180, written apart from the writer.
+// Parses CSV as RFC 4180 defines it, independently of the code that writes it.
 std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
   std::vector<std::vector<std::string>> rows(1, {""});
   bool quoted = false;
@@ -44,7 +45,7 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
     else
       field += c;
   }
-  rows.pop_back();  // after the last CRLF
+  rows.pop_back();  // the empty row after the last CRLF
   return rows;
 }
 
@@ -101,8 +102,8 @@ TEST(Table, RowsAboutDifferentThingsBecomeSections) {
 TEST(Table, CsvParsesBack) {
   const auto rows = parse_csv(to_csv(small_table()));
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0],
-            (std::vector<std::string>{"model", "name", "step time (ms)", "tokens/s"}));  // nothing is folded
+  // CSV has all columns.
+  EXPECT_EQ(rows[0], (std::vector<std::string>{"model", "name", "step time (ms)", "tokens/s"}));
   EXPECT_EQ(rows[1], (std::vector<std::string>{"gpt2", "a, \"b\"", "1.5", ""}));
   EXPECT_EQ(rows[2], (std::vector<std::string>{"gpt2", "c | d", "", ""}));
 }
@@ -116,7 +117,7 @@ TEST(Table, CsvKeepsLineBreaksAndEveryDigit) {
   const auto rows = parse_csv(to_csv(table));
   EXPECT_EQ(rows[1][0], "two\nlines");
   EXPECT_EQ(std::stod(rows[1][1]), 0.1 + 0.2);
-  EXPECT_EQ(table.rows[0][0].text, "two lines");  // a line break must not tear the aligned text
+  EXPECT_EQ(table.rows[0][0].text, "two lines");  // a line break would break the alignment of the text
 }
 
 TEST(Table, JsonParsesBack) {
@@ -133,11 +134,11 @@ TEST(Table, MarkdownHoldsNoHtmlOfNames) {
   table.columns[0].starts = Starts::section;
   table.notes = {name, "\\" + name};
   table.rows[0] = {cells::words(name), cells::words(name), cells::number(1), cells::number(1)};
-  for (int i = 0; i < 2; ++i) {  // in a section's caption, then in that of all rows
+  for (int i = 0; i < 2; ++i) {  // first as the caption of a section, then as that of all rows
     const std::string text = to_markdown(table);
+    // A backslash in the name does not cancel the one that escapes the bracket.
     EXPECT_NE(text.find("model \\<img"), std::string::npos) << text;
-    EXPECT_NE(text.find("\n- \\\\\\<img"), std::string::npos)
-        << text;  // its own backslash does not undo ours
+    EXPECT_NE(text.find("\n- \\\\\\<img"), std::string::npos) << text;
     for (size_t at = 0; (at = text.find('<', at)) != std::string::npos; ++at) EXPECT_EQ(text[at - 1], '\\');
     table.rows.resize(1);
   }
@@ -158,7 +159,8 @@ TEST(Cells, DifferenceFromALawOfZeroDoesNotHide) {
   EXPECT_EQ(cells::difference(NAN, 100).text, "-");
 }
 
-// People read a choice without its defaults; the whole of it is in the values and, once, in the explanations.
+// The text of a choice has only the options that differ from the defaults. The value has all of them, and the
+// explanations list the full choice once.
 TEST(Columns, OfChoicesAreBrief) {
   const std::vector<Choice> rows = {resolved_strategy("ddp"), resolved_strategy("ddp"),
                                     resolved_strategy("fsdp(shard=gradients)")};
@@ -199,7 +201,7 @@ TEST(TableNames, ThoseThatPeopleGuess) {
   EXPECT_EQ(with_other_names("missing"), "missing");
 }
 
-// A cell from a file makes no rows of its own, and nothing that a terminal would obey.
+// A text from a file is printed in one line, and control characters for terminals are escaped.
 TEST(Table, CellsOfFilesAreOneLine) {
   Table table = small_table();
   table.rows.front()[1].text = "red \x1b[31m\nrow";

@@ -1,6 +1,6 @@
-// A collective beside a load: ratios by round, what of the shorter one is hidden, what predictions and
-// findings make of it; that such points are in no table of collectives, and that their table and first screen
-// say how well both overlap, whatever their lengths.
+// Tests a collective that runs at the same time as a load: the ratio in each round, the share of the shorter
+// one that is hidden, and what predictions and findings derive from it. Such points are in no table of
+// collectives. Their own table and the first screen show how well the two overlap, whatever their durations.
 #include <gmock/gmock.h>
 
 #include "analysis/findings/findings.h"
@@ -21,7 +21,8 @@ Series rounds_series(const char* name, double rank_0_s, double rank_1_s) {
   return series;
 }
 
-// The slowest rank takes 10 ms for either side alone.
+// Returns a record in which the slowest rank takes 10 ms for the load alone and 10 ms for the collective
+// alone.
 Record together_record(double load_s, double collective_s, double both_s) {
   Record record;
   record.point.workload = "collective";
@@ -61,8 +62,8 @@ TEST(TogetherOf, AreTheRatiosOfEachRound) {
   EXPECT_NEAR(found->progress(), 0.4, 1e-9);
 }
 
-// A load of 292 ms beside collectives of 3.47 ms, as an older study has it: the collectives end with the
-// load, which is 84 times as long, and nobody reads that as a slow-down.
+// A load of 292 ms with collectives of 3.47 ms, as in an older study. The collectives end with the load,
+// which is 84 times as long. Their longer time must not be shown as a slow-down.
 Record unequal_record(double both_s) {
   Record record = together_record(0.292, 0.2973, both_s);
   record.samples[0] = rounds_series("load_alone", 0.292, 0.292);
@@ -85,8 +86,8 @@ TEST(TogetherOf, SaysNothingThatTheLengthOfTheLoadWouldDecide) {
   EXPECT_EQ(cell(both, 0, "hidden").text, "40");
 }
 
-// 1.00: perfectly hidden; the sum over the longer one: no overlap. Between them the ratio is linear in what
-// is hidden.
+// A ratio of 1.00 means perfect overlap. The sum of both times over the longer one means no overlap. Between
+// these, the ratio is linear in the hidden share.
 TEST(TogetherOf, RatioLiesBetweenHiddenAndOneAfterTheOther) {
   for (const double hidden : {0.0, 0.25, 0.5, 1.0}) {
     const std::vector<StudyData> studies = {study_of({together_record(0.012, 0.015, 0.02 - 0.01 * hidden)})};
@@ -105,7 +106,7 @@ TEST(TogetherOf, IsTheFirstScreensAnswer) {
   EXPECT_THAT(text, ::testing::ContainsRegex("\n  matmul.*  10.10 +10.10 +16.15 +1.60 +40\n"));
 }
 
-// Each launch makes its rounds as long as it needs, so that their lengths say nothing of a change.
+// Each launch chooses the length of its rounds, so their times cannot be compared between launches.
 TEST(TogetherOf, IsNotCompared) {
   Record record = together_record(0.012, 0.015, 0.016);
   record.outcome = Outcome::ok;
@@ -142,7 +143,7 @@ TEST(TogetherOf, HasATableOfItsOwnAlone) {
   for (const std::string& key : keys) EXPECT_THAT(key, ::testing::Not(::testing::StartsWith("collective_")));
 }
 
-// The measured progress takes the place of the fitted one.
+// A measured progress replaces the fitted one.
 TEST(TogetherOf, GivesPredictionsTheirProgress) {
   const std::vector<StudyData> studies = {study_of({together_record(0.012, 0.015, 0.016)})};
   const auto points = merge_repeats(studies);

@@ -1,4 +1,4 @@
-// Hostlists as Slurm writes them, and what is wrong with others.
+// Tests the parser of Slurm's hostlists, and its errors for malformed ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

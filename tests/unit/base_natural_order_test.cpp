@@ -1,4 +1,4 @@
-// Names with numbers in the order in which people sort them.
+// Names that contain numbers are sorted as people sort them: node2 before node10.
 #include <gtest/gtest.h>
 
 #include <algorithm>

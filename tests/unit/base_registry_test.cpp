@@ -1,4 +1,4 @@
-// The registry, and owning handles.
+// Tests the registry and handles that own a resource.
 #include <gtest/gtest.h>
 
 #include "base/handle.h"

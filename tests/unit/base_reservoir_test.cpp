@@ -1,4 +1,5 @@
-// Every item has the same chance, memory is bounded, and equal seeds choose equal places.
+// Tests the reservoir sampler: every item has the same chance, the memory is bounded, and equal seeds choose
+// equal positions.
 #include <gtest/gtest.h>
 
 #include "base/reservoir.h"
@@ -10,7 +11,7 @@ TEST(Reservoir, KeepsAllThatFitInTheirOrder) {
   Reservoir<int> reservoir(10, 1);
   for (int i = 0; i < 7; ++i) reservoir.add(i);
   EXPECT_EQ(reservoir.take(), (std::vector<int>{0, 1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(reservoir.take(3), (std::vector<int>{1, 3, 5}));  // the middles of thirds
+  EXPECT_EQ(reservoir.take(3), (std::vector<int>{1, 3, 5}));  // the middle of each third
   EXPECT_EQ(reservoir.take(100).size(), 7);
 }
 
@@ -24,7 +25,8 @@ TEST(Reservoir, GivesEveryItemTheSameChance) {
     ASSERT_EQ(kept.size(), kKept);
     for (const int item : kept) ++in_quarter[static_cast<size_t>(4 * item / kItems)];
   }
-  for (const int count : in_quarter) EXPECT_NEAR(count, kKept * kRuns / 4, 250);  // 4 standard deviations
+  for (const int count : in_quarter)
+    EXPECT_NEAR(count, kKept * kRuns / 4, 250);  // 250 is 4 standard deviations
 }
 
 TEST(Reservoir, EqualSeedsChooseEqualPlaces) {

@@ -1,4 +1,4 @@
-// Things that are made once and used again.
+// Tests the pool of objects that are made once and used again.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -8,7 +8,8 @@
 namespace shardmark {
 namespace {
 
-// Torch's pool of streams has 32: with more in use two holders would wait for each other.
+// PyTorch has a pool of only 32 CUDA streams. Two users of the same stream would wait for each other, so an
+// object in use is never handed out again.
 TEST(Reused, NeverGivesAwayWhatSomebodyHolds) {
   Reused<int> pool;
   int made = 0;

@@ -1,4 +1,4 @@
-// Statistics: exact values, and the promise of the intervals checked by simulation.
+// Tests statistics against exact values, and the coverage of the confidence intervals by simulation.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ TEST(Stats, QuantilesInterpolate) {
   EXPECT_DOUBLE_EQ(median(values), 2.5);
   EXPECT_DOUBLE_EQ(quantile(values, 0), 1);
   EXPECT_DOUBLE_EQ(quantile(values, 1), 4);
-  EXPECT_DOUBLE_EQ(quantile(values, 0.1), 1.3);  // type 7: 1 + 0.1 * 3
+  EXPECT_DOUBLE_EQ(quantile(values, 0.1), 1.3);  // quantile of type 7: 1 + 0.1 * 3
   EXPECT_DOUBLE_EQ(quantile({5}, 0.9), 5);
   EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
 }
@@ -36,7 +36,7 @@ TEST(Stats, NothingHasNoStatistics) {
   EXPECT_THROW(median_interval({}), ContractError);
 }
 
-// Ranks of the 95 % interval in Le Boudec's table A.1: n -> (j, k).
+// The ranks of the 95 % interval, from table A.1 of Le Boudec's book: n -> (j, k).
 TEST(Stats, MedianIntervalHasThePublishedRanks) {
   const struct {
     size_t n, low, high;
@@ -51,7 +51,7 @@ TEST(Stats, MedianIntervalHasThePublishedRanks) {
   }
 }
 
-// The range of 5 values covers the median with 1 - 2 / 2^5 = 93.75 %.
+// The range of 5 values covers the median with a probability of only 1 - 2 / 2^5 = 93.75 %.
 TEST(Stats, FewValuesHaveNoInterval) {
   std::vector<double> values;
   while (values.size() < kLeastForInterval) {
@@ -68,13 +68,13 @@ TEST(Stats, FewValuesHaveNoInterval) {
 TEST(Stats, MedianIntervalSurvivesManyValues) {
   std::vector<double> values(100000);
   std::iota(values.begin(), values.end(), 0.0);
-  const Interval interval = median_interval(values);  // half-width 1.96 sqrt(n) / 2
+  const Interval interval = median_interval(values);  // the half-width is 1.96 sqrt(n) / 2
   EXPECT_NEAR(interval.low, 50000 - 310, 3);
   EXPECT_NEAR(interval.high, 50000 + 310, 3);
 }
 
-// The interval holds the true median in at least 95 % of cases, whatever the distribution (4 standard errors
-// of room).
+// The interval contains the true median in at least 95 % of the cases, whatever the distribution. The
+// tolerance is 4 standard errors.
 TEST(Stats, MedianIntervalCoversTheMedian) {
   std::mt19937 random(1);
   const struct {

@@ -1,4 +1,4 @@
-// Text for people: what a terminal would obey is shown instead.
+// Tests how text is made printable: control characters for terminals are escaped.
 #include <gtest/gtest.h>
 
 #include "base/text.h"
@@ -22,7 +22,7 @@ TEST(Text, Utf8StaysAndOtherBytesAreShown) {
   EXPECT_EQ(printable(valid), valid);
   EXPECT_EQ(printable("\xff \xc3"), "\\xff \\xc3");
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
-  EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b");           // overlong
+  EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b");           // an overlong encoding
 }
 
 TEST(Text, QuotesAreShortAndCutBetweenCharacters) {

@@ -1,4 +1,5 @@
-// Trends and changes are found where they are, and their levels hold where neighbours resemble each other.
+// Tests the detection of trends and changes, and that the rate of false alarms holds if neighbouring values
+// are correlated.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr size_t kValues = 100;
 
-// AR(1) noise of standard deviation 1, and a constant.
+// Returns AR(1) noise with a standard deviation of 1.
 std::vector<double> noise(uint32_t seed, double correlation = 0) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
@@ -29,15 +30,15 @@ std::vector<double> times() {
 }
 
 TEST(Trend, IsTheMedianOfAllSlopes) {
-  const Trend trend = trend_of({0, 1, 2, 4, 5}, {1, 3, 5, 9, 100});  // 2 a unit, and an outlier
+  const Trend trend = trend_of({0, 1, 2, 4, 5}, {1, 3, 5, 9, 100});  // a slope of 2, and an outlier
   EXPECT_DOUBLE_EQ(trend.slope, 2);
   EXPECT_LE(trend.interval.low, 2);
   EXPECT_GE(trend.interval.high, 2);
   EXPECT_LT(trend.p, 0.2);
-  EXPECT_DOUBLE_EQ(trend_of({0, 1, 2}, {1, 2, 3}).p, 1);  // too few to tell
+  EXPECT_DOUBLE_EQ(trend_of({0, 1, 2}, {1, 2, 3}).p, 1);  // too few values
 }
 
-// Kendall's S of 1 .. 10 is 45: z = 44 / sqrt(10 x 9 x 25 / 18) = 3.935.
+// Kendall's S of the values 1 to 10 is 45, so z = 44 / sqrt(10 x 9 x 25 / 18) = 3.935.
 TEST(Trend, HasTheProbabilityOfMannAndKendall) {
   std::vector<double> rising(10);
   std::iota(rising.begin(), rising.end(), 1.0);

@@ -1,4 +1,4 @@
-// Tests of two samples against published tables and by simulation.
+// Tests the two-sample tests against published tables and by simulation.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,11 +16,13 @@ TEST(MannWhitney, CountsArrangements) {
   EXPECT_NEAR(mann_whitney_p({6, 5, 3}, {1, 2, 4}), 4 / 20.0, 1e-12);
   EXPECT_NEAR(mann_whitney_p({1}, {2}), 1, 1e-12);
   EXPECT_NEAR(mann_whitney_p({1, 1, 1}, {1, 1, 1}), 1, 1e-12);
-  // Ties: of the 6 ways to choose two of the ranks 1.5, 1.5, 3.5, 3.5, one has sum 3 and one sum 7.
+  // With ties, there are 6 ways to choose two of the ranks 1.5, 1.5, 3.5, 3.5. One has a sum of 3 and one a
+  // sum of 7.
   EXPECT_NEAR(mann_whitney_p({1, 1}, {2, 2}), 2 / 6.0, 1e-12);
 }
 
-// Critical values of U, two-sided 5 %: Mann and Whitney's table as in Siegel, table K. Ours is one more.
+// Critical values of U for a two-sided test at 5 %, from Mann and Whitney's table (Siegel, table K). Our
+// function returns the next larger value.
 TEST(MannWhitney, CriticalPairsAgreeWithTheTable) {
   EXPECT_EQ(mann_whitney_pairs(3, 3, 0.05), 0u);
   EXPECT_EQ(mann_whitney_pairs(4, 4, 0.05), 0u + 1);
@@ -33,7 +35,7 @@ TEST(MannWhitney, CriticalPairsAgreeWithTheTable) {
 TEST(MannWhitney, TheIntervalOfTheShiftCovers) {
   EXPECT_FALSE(shift_interval({1, 2, 3}, {1, 2, 3}));
   std::mt19937_64 random(5);
-  std::lognormal_distribution<double> value(0, 1);  // no distribution is assumed
+  std::lognormal_distribution<double> value(0, 1);  // the test assumes no distribution
   int covered = 0;
   constexpr int kTrials = 2000;
   for (int trial = 0; trial < kTrials; ++trial) {
@@ -45,10 +47,10 @@ TEST(MannWhitney, TheIntervalOfTheShiftCovers) {
     covered += interval->low <= 0.7 && 0.7 <= interval->high;
   }
   EXPECT_GE(covered, 0.94 * kTrials);
-  EXPECT_LE(covered, 0.985 * kTrials);  // exact levels are steps: 6 against 7 reach 96.5 %
+  EXPECT_LE(covered, 0.985 * kTrials);  // exact levels are discrete; 6 against 7 values reach 96.5 %
 }
 
-// Abramowitz and Stegun, table 26.10.
+// The values are from Abramowitz and Stegun, table 26.10.
 TEST(Student, AgreesWithTheTable) {
   EXPECT_NEAR(student_t(0.05, 1), 12.706, 5e-4);
   EXPECT_NEAR(student_t(0.05, 2), 4.303, 5e-4);
@@ -65,7 +67,7 @@ TEST(Holm, CorrectsStepByStep) {
   EXPECT_NEAR(corrected[3], 4 * 0.005, 1e-12);
   EXPECT_NEAR(corrected[0], 3 * 0.01, 1e-12);
   EXPECT_NEAR(corrected[2], 2 * 0.03, 1e-12);
-  EXPECT_NEAR(corrected[1], 0.06, 1e-12);  // never below that of a smaller one
+  EXPECT_NEAR(corrected[1], 0.06, 1e-12);  // not below the corrected p of a smaller p
   EXPECT_TRUE(holm({}).empty());
 }
 

@@ -1,4 +1,4 @@
-// Numbers with units, both ways.
+// Numbers with units are formatted as people write them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +49,7 @@ TEST(Units, FormatsNumbers) {
   EXPECT_EQ(format_number(std::numeric_limits<double>::infinity(), 3), "-");
 }
 
-// Rounding must not leave a digit too many: 9.996 is 10.0, not 10.00.
+// Rounding up must not add a digit: 9.996 becomes 10.0 instead of 10.00.
 TEST(Units, KeepsSignificantDigitsWhenRoundingUp) {
   EXPECT_EQ(format_number(9.996, 3), "10.0");
   EXPECT_EQ(format_number(0.9996, 3), "1.00");

@@ -1,4 +1,4 @@
-// Kinds of values: what each takes, what it refuses, and what it says then.
+// Tests the kinds of values: what each accepts, what it refuses, and its error messages.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -47,7 +47,7 @@ TEST(Values, TakeSizes) {
 
 TEST(Values, TakeTimesOfJobs) {
   const auto time = [](const char* text) { return values::kJobTime.parse(text); };
-  EXPECT_DOUBLE_EQ(time("90"), 5400);  // minutes, as Slurm has it
+  EXPECT_DOUBLE_EQ(time("90"), 5400);  // a plain number is minutes, as in Slurm
   EXPECT_DOUBLE_EQ(time("90m"), 5400);
   EXPECT_DOUBLE_EQ(time("1.5h"), 5400);
   EXPECT_DOUBLE_EQ(time("1d"), 86400);
@@ -63,8 +63,7 @@ TEST(Values, TakeTimesOfJobs) {
             std::string(text) + "'");
 }
 
-// NaN and infinity are in no range, whatever the kind; nor is a number with something behind it, or too many
-// digits.
+// No kind of number accepts NaN, infinity, a number with trailing characters, or too many digits.
 TEST(Values, RefuseWhatIsNoFiniteNumberInTheirRange) {
   const auto refuse_all = [](const auto& kind) {
     for (const std::string& text :

@@ -1,4 +1,4 @@
-// How many GPUs CUDA_VISIBLE_DEVICES leaves of those that nvidia-smi lists.
+// Tests how many of the GPUs that nvidia-smi lists are left by CUDA_VISIBLE_DEVICES.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Who gets which cores, on several topologies; what the checks say of bad bindings; placements as text.
+// Tests how cores are assigned to ranks on several topologies, the doctor's checks of bad bindings, and the
+// text of placements.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Nodes as Linux numbers them: the second hardware threads of all cores follow after the first.
+// Numbers processors as Linux does: the second hardware threads of all cores follow the first ones.
 std::vector<Core> node_of(int num_numa, int cores_each, int threads = 1) {
   std::vector<Core> cores;
   for (int i = 0; i < num_numa * cores_each; ++i) {
@@ -51,7 +52,8 @@ TEST(DoctorBinding, TwoSocketsOfFourGpus) {
   EXPECT_EQ(shares(crossed), (Texts{"16-23", "0-7", "24-31", "8-15"}));
 }
 
-TEST(DoctorBinding, AllGpusOnOneSocket) {  // equal shares of that socket; the other stays idle
+// The ranks share that socket equally, and the other socket stays idle.
+TEST(DoctorBinding, AllGpusOnOneSocket) {
   EXPECT_EQ(shares(assign_cores(node_of(2, 16), seats(4, 32, {1, 1, 1, 1}), 0)),
             (Texts{"16-19", "20-23", "24-27", "28-31"}));
   EXPECT_EQ(shares(assign_cores(node_of(2, 16), seats(3, 32, {1, 1, 0}), 0)),
@@ -66,17 +68,19 @@ TEST(DoctorBinding, OneSocket) {
 
 TEST(DoctorBinding, SpreadsOverNumaNodesWithoutCrossingThem) {
   EXPECT_EQ(shares(assign_cores(node_of(2, 4), seats(3, 8), 0)), (Texts{"0-1", "2-3", "4-5"}));
-  EXPECT_EQ(shares(assign_cores(node_of(4, 8), seats(2, 32), 0)), (Texts{"0-15", "16-31"}));  // whole ones
+  EXPECT_EQ(shares(assign_cores(node_of(4, 8), seats(2, 32), 0)),
+            (Texts{"0-15", "16-31"}));  // whole NUMA nodes
   EXPECT_EQ(shares(assign_cores(node_of(2, 3), seats(4, 6), 0)), (Texts{"0", "1", "3", "4"}));
 }
 
 TEST(DoctorBinding, LeavesRanksAloneWhereItMust) {
   EXPECT_TRUE(assign_cores(node_of(1, 2), seats(3, 2), 0).cpus.empty());    // fewer cores than ranks
   EXPECT_TRUE(assign_cores(node_of(2, 16), seats(1, 32), 0).cpus.empty());  // one rank
-  EXPECT_TRUE(assign_cores(node_of(1, 8), seats(4, 8), 2.0).cpus.empty());  // a container of 2 cores
-  EXPECT_FALSE(assign_cores(node_of(1, 8), seats(4, 8), 4.0).cpus.empty());
   EXPECT_TRUE(
-      assign_cores(node_of(2, 16), seats(4, 2), 0).cpus.empty());  // 4 ranks bound to the same 2 cores
+      assign_cores(node_of(1, 8), seats(4, 8), 2.0).cpus.empty());  // a container with a quota of 2 cores
+  EXPECT_FALSE(assign_cores(node_of(1, 8), seats(4, 8), 4.0).cpus.empty());
+  // All 4 ranks are bound to the same 2 cores.
+  EXPECT_TRUE(assign_cores(node_of(2, 16), seats(4, 2), 0).cpus.empty());
   std::vector<Seat> bound = {{{0, 1}}, {{2, 3}}};
   const auto kept = assign_cores(node_of(1, 8), bound, 0);
   EXPECT_TRUE(kept.cpus.empty());
@@ -88,8 +92,8 @@ TEST(DoctorBinding, StaysInsideTheCpuset) {
   EXPECT_EQ(shares(assign_cores(node_of(2, 8), inside, 0)), (Texts{"4-5", "6-7"}));
 }
 
-// Whatever the node: shares are equal, disjoint, allowed, and each within one NUMA node where ranks outnumber
-// those.
+// On every node, shares are equal, disjoint and allowed. If there are more ranks than NUMA nodes, each share
+// is within one NUMA node.
 TEST(DoctorBinding, AlwaysSharesFairly) {
   for (int numa = 1; numa <= 8; ++numa)
     for (int each = 1; each <= 9; ++each)

@@ -1,4 +1,4 @@
-// Every trouble that the doctor knows, made to appear in a world where all else is well.
+// Provokes every problem that the doctor knows, one at a time, in a world that is otherwise healthy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ std::string told(const Findings& findings) {
   return text;
 }
 
-// Exactly one finding, of this severity, about these ranks; its text in one line.
+// Expects exactly one finding, with this severity, about these ranks, and with its text in one line.
 void expect_only(const World& world, Severity severity, const std::string& ranks, const std::string& words) {
   const Findings findings = examine(world);
   ASSERT_EQ(findings.size(), 1U) << told(findings) << "expected: " << words;
@@ -28,7 +28,7 @@ void expect_only(const World& world, Severity severity, const std::string& ranks
   EXPECT_EQ(to_text(finding).find('\n'), std::string::npos);
 }
 
-// The healthy world with a change on some ranks.
+// Returns the healthy world with a change on some ranks.
 template <class Change>
 World world_with(std::initializer_list<int> ranks, Change change) {
   World world = healthy_world();
@@ -138,7 +138,7 @@ TEST(DoctorGpus, ReachNoPeers) {
               "no peer access to up to 4 of 7 others of its node (node1 and node2)");
 }
 
-// Each rank in a container of its own, in which NVML knows one GPU as well.
+// Each rank runs in its own container, in which NVML also shows only one GPU.
 TEST(DoctorGpus, AreHiddenFromTheDriverToo) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.gpu.visible = rank.gpu.in_node = 1;
@@ -239,7 +239,8 @@ TEST(DoctorRoom, IsScarce) {
               "only 100 files may be open");
 }
 
-TEST(DoctorRoom, WhatMpiHasTakenOfSharedMemoryIsNotMissing) {  // docker run --shm-size=1g
+// With docker run --shm-size=1g, MPI has already allocated some of the shared memory.
+TEST(DoctorRoom, WhatMpiHasTakenOfSharedMemoryIsNotMissing) {
   World world = healthy_world();
   for (RankFacts& rank : world) rank.node.shm_bytes = (1 << 30) - (40 << 20);
   EXPECT_EQ(told(examine(world)), "");

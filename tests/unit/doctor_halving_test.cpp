@@ -1,4 +1,5 @@
-// Bisection and halving on simulated machines: nodes of given speeds behind a switch whose uplink they share.
+// Tests bisection and halving on simulated machines, in which nodes of given speeds share the uplink of a
+// switch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,12 +15,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int kRails = 2;  // ranks of a node
+constexpr int kRails = 2;  // ranks per node
 
 struct Machine {
-  std::vector<double> slowness;  // of each node: times as long
-  double noise = 0;              // standard deviation of the logarithm, for each rank and repeat
-  // What lies between the halves carries so many pairs of nodes at full speed; what a leaf of so many nodes.
+  std::vector<double> slowness;  // for each node, the factor on its times
+  double noise = 0;              // standard deviation of the logarithm of a time, for each rank and repeat
+  // The number of pairs of nodes whose traffic the link between the halves carries at full speed.
   double uplink = INFINITY;
   unsigned seed = 1;
   int exchanges = 0;
@@ -78,7 +79,7 @@ std::vector<int> named(const Halving& found) {
   return nodes;
 }
 
-// Of a node at 80 % of the others' bandwidth, with noise of 6 %.
+// One node has 80 % of the bandwidth of the others, and the noise is 6 %.
 TEST(DoctorHalving, ASlowNodeIsNamedInFewRuns) {
   int trials = 0, right = 0;
   for (int n : {4, 5, 6, 7, 8, 9, 13, 16, 31, 64, 100, 333, 1000})
@@ -135,7 +136,7 @@ TEST(DoctorHalving, SeveralSlowNodesTakeNoMoreRuns) {
 
 TEST(DoctorHalving, WhatOnlyTheWholeLacksIsNoNode) {
   Machine machine = machine_of(16, 0.05, 3);
-  machine.uplink = 4;  // of eight pairs
+  machine.uplink = 4;  // half of the eight pairs
   const Halving found = halved(machine);
   EXPECT_TRUE(found.nodes.empty());
   ASSERT_EQ(found.together.size(), 1U);
@@ -182,7 +183,7 @@ TEST(DoctorBisection, IsTheSumOfItsLinksWhereNothingIsShared) {
     const CutSpeed& speed = report.cuts.front();
     const double exact = n / 2 * kRails * static_cast<double>(kExchangeBytes) / 1e-3;
     EXPECT_NEAR(speed.alone / exact, 1, 0.04);
-    EXPECT_NEAR(speed.together / exact, 1, 0.08);  // the slowest of many
+    EXPECT_NEAR(speed.together / exact, 1, 0.08);  // the slowest of many ranks
     EXPECT_LE(speed.num_alone, 16U);
     EXPECT_GT(machine.exchanges, static_cast<int>(speed.num_alone));
   }
@@ -195,7 +196,7 @@ TEST(DoctorBisection, IsTheSumOfItsLinksWhereNothingIsShared) {
 
 TEST(DoctorBisection, FindsAnOversubscribedCut) {
   Machine machine = machine_of(16, 0.03, 2);
-  machine.uplink = 4;  // of eight pairs
+  machine.uplink = 4;  // half of the eight pairs
   const CutReport report = bisected(machine);
   ASSERT_EQ(report.slow.size(), 1U);
   EXPECT_THAT(report.slow.front(), HasSubstr("n1 .. n8 | n9 .. n16"));
@@ -209,7 +210,7 @@ TEST(DoctorBisection, ASlowNodeIsNoOversubscription) {
   Machine machine = machine_of(16, 0.03, 2);
   machine.slowness[9] = 4;
   const CutReport report = bisected(machine);
-  EXPECT_TRUE(report.slow.empty());  // the test of pairs names it
+  EXPECT_TRUE(report.slow.empty());  // the test of pairs reports the node instead
   EXPECT_THAT(report.notes, ::testing::Contains(HasSubstr("because n2 and n10 are slow alone, too")));
 }
 

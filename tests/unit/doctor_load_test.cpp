@@ -1,4 +1,5 @@
-// What other processes use of the cores: from texts of /proc/stat, and as facts of made-up nodes.
+// Tests the check of what other processes use of the cores, with texts of /proc/stat and facts of invented
+// nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// One node of `cores` cores, all of them its ranks' to use; the first rank has measured each processor.
+// Returns one node with `cores` cores, all of which its ranks may use. The first rank has measured each
+// processor.
 World node_of(int64_t num_ranks, int64_t cores, int64_t threads, double busy, double stolen = 0,
               bool is_bound = false, bool on_gpu = false) {
   World world;
@@ -38,7 +40,7 @@ World node_of(int64_t num_ranks, int64_t cores, int64_t threads, double busy, do
   return world;
 }
 
-// The only finding of this check; "" where there is none.
+// Returns the only finding of this check, or "" if there is none.
 std::string found_in(const World& world) {
   Findings findings;
   check_load(world, findings);
@@ -94,7 +96,7 @@ TEST(DoctorLoad, StolenTimeBelongsToOtherVirtualMachines) {
               HasSubstr("other processes use 2.0 and other virtual machines take 1.0 of 4 cores"));
 }
 
-// One bound rank that loses its core makes all others wait, however many cores the node has.
+// One bound rank that loses its core makes all other ranks wait, however many cores the node has.
 TEST(DoctorLoad, OneDisturbedRankOfManyIsFound) {
   World world = node_of(16, 32, 2, 0, 0, /*is_bound=*/true);
   world[0].load.processors[7].busy = 1;
@@ -117,7 +119,7 @@ TEST(DoctorLoad, HardwareThreadsAreCalledSo) {
   EXPECT_THAT(found_in(world), HasSubstr("other processes use 2.0 of 4 hardware threads"));
 }
 
-// A container may see none of its processors in /proc/stat, or not all of them, and no load average.
+// In a container, /proc/stat may lack some or all of the processors, and there may be no load average.
 TEST(DoctorLoad, WhatIsNotKnownIsNotSaid) {
   World world = node_of(2, 2, 1, 1);
   world[0].load.average = kUnknown;
@@ -129,7 +131,7 @@ TEST(DoctorLoad, WhatIsNotKnownIsNotSaid) {
   EXPECT_TRUE(node_loads(world).empty());
 }
 
-// The node's first rank measures, and every node has its own numbers.
+// The first rank of each node measures that node.
 TEST(DoctorLoad, TheBusiestOfSeveralNodesIsNamed) {
   World world = node_of(2, 4, 2, 0);
   for (const double busy : {0.5, 0.9}) {

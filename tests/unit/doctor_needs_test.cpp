@@ -1,4 +1,5 @@
-// What a first GPU machine may lack, and that nobody is left to compute on CPUs without having asked for it.
+// Tests what a machine with GPUs may lack when it is used for the first time. Ranks never fall back to CPUs
+// unless the user asked for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Two nodes whose GPUs NVML shows, and CUDA does not.
+// Returns two nodes whose GPUs are visible to NVML but not to CUDA.
 template <class Change>
 World without_cuda(Change change) {
   World world = healthy_world();
@@ -53,7 +54,7 @@ TEST(DoctorNeeds, ADriverThatIsNewEnough) {
   World of_older_cuda = world;
   for (RankFacts& rank : of_older_cuda) rank.versions.cuda = "12.8";
   EXPECT_THAT(only(of_older_cuda, Severity::error), HasSubstr("but CUDA shows none")) << "550 is enough";
-  World compatible = healthy_world();  // CUDA's own libraries for older drivers
+  World compatible = healthy_world();  // CUDA's compatibility libraries for older drivers
   for (RankFacts& rank : compatible) rank.versions.driver = "535.1";
   EXPECT_TRUE(examine(compatible).empty());
 }
@@ -101,7 +102,7 @@ TEST(DoctorNeeds, CudaToWork) {
               HasSubstr("there are 8 GPUs on node1 and node2, but CUDA shows none to the ranks"));
   expect_quiet_on_cpus(world);
   const World not_ready = without_cuda([](RankFacts& rank) {
-    rank.variables["CUDA_VISIBLE_DEVICES"] = "0,1,2,3,4,5,6,7";  // as Slurm writes it
+    rank.variables["CUDA_VISIBLE_DEVICES"] = "0,1,2,3,4,5,6,7";  // as Slurm sets it
     rank.gpu.cuda_error = "cudaErrorSystemNotReady: system not yet initialized";
   });
   EXPECT_THAT(only(not_ready, Severity::error),

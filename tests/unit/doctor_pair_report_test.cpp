@@ -1,4 +1,5 @@
-// From the times of ranks to verdicts on nodes, ranks and links: a cluster is simulated, with one part slow.
+// Tests how the times between ranks lead to verdicts about nodes, ranks and links, on a simulated cluster in
+// which one part is slow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,10 +17,10 @@ using ::testing::HasSubstr;
 constexpr int kNodes = 6, kLocal = 3, kRanks = kNodes * kLocal;
 constexpr int64_t kBytes = 4 << 20;
 
-using SpeedOf = std::function<double(int a, int b)>;  // share of the usual speed between two ranks
+using SpeedOf = std::function<double(int a, int b)>;  // the share of the usual speed between two ranks
 
-// What the ranks see in a phase, where group and member of a rank are given, all rounds are run, and times
-// vary by 3 %.
+// Simulates what the ranks measure in a phase. `group` and `member` give the position of a rank. All rounds
+// are run, and times vary by 3 %.
 Phase simulated(int size, const std::function<int(int)>& group, const std::function<int(int)>& member,
                 const std::function<int(int group, int member)>& rank_of, const SpeedOf& share) {
   Phase phase;
@@ -71,7 +72,7 @@ TEST(DoctorPairReport, NobodyIsSlow) {
               ElementsAre(HasSubstr("no node, rank or link is slow: the slowest pair reaches 9")));
   ASSERT_EQ(report.maps.size(), 4U);
   EXPECT_EQ(report.maps[0].title, "Bandwidth between nodes");
-  EXPECT_NEAR(report.maps[0].speeds.at(2, 4), kLocal * 20e9, 8e9);  // three rails together
+  EXPECT_NEAR(report.maps[0].speeds.at(2, 4), kLocal * 20e9, 8e9);  // the sum of three rails
   EXPECT_NEAR(1 / report.maps[1].speeds.at(2, 4), 3e-6, 0.5e-6);
   EXPECT_NEAR(report.maps[2].speeds.at(0, 2), 20e9, 3e9);
   EXPECT_THAT(report.head, HasSubstr("4.00 MiB"));
@@ -86,8 +87,8 @@ TEST(DoctorPairReport, ANodeIsSlow) {
   EXPECT_THAT(text, HasSubstr("3 node4  "));
 }
 
-TEST(DoctorPairReport,
-     ALateNodeIsTold) {  // only small messages suffer: a third of the speed, but all bytes in time
+// Only small messages are slow: a third of the usual speed, while the bandwidth is normal.
+TEST(DoctorPairReport, ALateNodeIsTold) {
   PairTest test;
   test.across.num_rounds = 7;
   test.across.plan = plan_meetings(7, 1e-4, 1e-4, 25);
@@ -106,7 +107,7 @@ TEST(DoctorPairReport,
               ElementsAre(HasSubstr("c answers all other nodes late: 3.0 x the latency of other pairs")));
 }
 
-// Nodes a to d, of which d has one rank for two of the others: half the bytes, all of the speed.
+// Node d has one rank where nodes a to c have two. It moves half of the bytes at full speed.
 TEST(DoctorPairReport, ANodeOfFewerRanksIsNotSlow) {
   PairTest test;
   test.across.num_rounds = 3;

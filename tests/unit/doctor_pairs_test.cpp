@@ -1,4 +1,4 @@
-// The schedule of pairs, verdicts on simulated speeds, and the maps.
+// Tests the schedule in which all pairs meet, the verdicts on simulated speeds, and the maps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,12 +53,12 @@ TEST(DoctorTournament, FitsTheBudget) {
       EXPECT_LT(plan.rounds.back(), rounds);
     }
   const Meetings sampled = plan_meetings(999, 0, 0.1, 25);
-  EXPECT_EQ(sampled.rounds.size(), 125U);  // of 0.2 s each
-  EXPECT_GT(sampled.rounds.back(), 980);   // spread over all
+  EXPECT_EQ(sampled.rounds.size(), 125U);  // rounds of 0.2 s
+  EXPECT_GT(sampled.rounds.back(), 980);   // spread over all rounds
   EXPECT_EQ(plan_meetings(999, 60, 60, 25).rounds.size(), 1U);
 }
 
-// Pairs at 25 GB/s within a few percent; a pair is as slow as the slower of its members.
+// Simulates pairs at about 25 GB/s. A pair is as slow as its slower member.
 PairSpeeds simulated(int n, unsigned seed, double noise, const std::vector<double>& speed_of = {}) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal(0, noise);
@@ -87,7 +87,7 @@ TEST(DoctorPairs, ASlowNodeIsFound) {
     for (unsigned seed = 0; seed < 100; ++seed) {
       std::vector<double> speed_of(static_cast<size_t>(n), 1);
       const int planted = static_cast<int>(seed) % n;
-      const double share = n < 8 ? 0.5 : 0.6;  // few pairs tell less
+      const double share = n < 8 ? 0.5 : 0.6;  // fewer pairs detect only larger differences
       speed_of[static_cast<size_t>(planted)] = share;
       const auto speeds = simulated(n, seed, 0.05, speed_of);
       const auto slow = slow_members(speeds);

@@ -1,4 +1,4 @@
-// Switches from a file, and the cuts that follow from them.
+// Tests the file that describes switches, and the cuts of the network that follow from it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,19 +84,19 @@ TEST(DoctorCuts, AreHalvesByOrder) {
   EXPECT_EQ(even.front().name, "bisection n1 and n2 | n3 and n4");
   EXPECT_THAT(even.front().pairs, ElementsAre(Pair(0, 2), Pair(1, 3)));
   const auto odd = cuts_of(members_named({1, 2, 3, 4, 5}), {});
-  EXPECT_THAT(odd.front().pairs, ElementsAre(Pair(0, 3), Pair(1, 4)));  // n3 rests
+  EXPECT_THAT(odd.front().pairs, ElementsAre(Pair(0, 3), Pair(1, 4)));  // n3 has no partner
 }
 
 TEST(DoctorCuts, AreWhatLeavesASwitch) {
   const Switches switches = read_switches(file_of(kTree));
   const auto cuts = cuts_of(members_named({1, 2, 3, 4, 5, 6, 7, 8}), switches);
-  ASSERT_EQ(cuts.size(), 4U);  // the halves and three leaves; nothing leaves the spine
+  ASSERT_EQ(cuts.size(), 4U);  // the halves and three leaves; no link leaves the spine
   EXPECT_EQ(cuts[1].name, "leaf1 | the rest");
-  EXPECT_THAT(cuts[1].pairs,
-              ElementsAre(Pair(0, 3), Pair(1, 4), Pair(2, 6)));  // spread over the other leaves
+  // The partners are spread over the other leaves.
+  EXPECT_THAT(cuts[1].pairs, ElementsAre(Pair(0, 3), Pair(1, 4), Pair(2, 6)));
   EXPECT_EQ(cuts[3].name, "leaf3 | the rest");
   EXPECT_EQ(cuts[3].pairs.size(), 2U);
-  // Two leaves are one cut, which is that of the halves; a switch without ranks is none.
+  // With two leaves there is one cut, which is also that of the halves. A switch without ranks makes no cut.
   const auto two = cuts_of(members_named({1, 2, 4, 5}), switches);
   ASSERT_EQ(two.size(), 1U);
   EXPECT_EQ(two.front().name, "bisection, leaf1 | the rest");

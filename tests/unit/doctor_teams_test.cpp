@@ -1,4 +1,5 @@
-// Layouts whose ranks share blocks or sequences over several nodes: 16 invented ranks on 2 nodes.
+// Tests the warnings about parallel layouts whose process groups span several nodes, on 16 invented ranks on
+// 2 nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ Point point_of(const Layout& layout) {
   return point;
 }
 
-// Numbers dealt round the nodes, as by --map-by node.
+// Ranks are assigned to the nodes in turn, as by --map-by node.
 World dealt_round() {
   World world = healthy_world();
   for (int64_t rank = 0; rank < 16; ++rank) {
@@ -72,7 +73,7 @@ TEST(DoctorTeams, OfMoreRanksThanANodeHas) {
               testing::ElementsAre(HasSubstr("pipeline 8 x context 2: ranks that share every sequence")));
 }
 
-// Of 6 ranks on a node teams of 4 lie on one node or on two.
+// With 6 ranks per node, a process group of 4 ranks is on one node or on two.
 TEST(DoctorTeams, ThatDoNotDivideTheRanksOfANode) {
   World world = healthy_world();
   for (size_t rank = 0; rank < world.size(); ++rank) {
@@ -94,7 +95,7 @@ TEST(DoctorTeams, WhoseNeighboursAreOnOtherNodes) {
       << "every second rank is on the same node";
 }
 
-// A suite has many points of a layout, and each kind of team is told once.
+// A suite has many points with the same layout. Each kind of process group is reported once.
 TEST(DoctorTeams, AreToldOnce) {
   EXPECT_EQ(
       told(healthy_world(), {{.tensor = 16}, {.tensor = 16}, {.tensor = 16, .rank_order = "pp-dp"}}).size(),

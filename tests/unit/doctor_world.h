@@ -1,5 +1,4 @@
-// A world of made-up facts: 16 ranks on 2 nodes, each with 8 GPUs and 2 sockets of 56 cores, and nothing
-// wrong.
+// A healthy world of invented facts: 16 ranks on 2 nodes, each with 8 GPUs and 2 sockets of 56 cores.
 #pragma once
 
 #include <fmt/format.h>
@@ -53,7 +52,7 @@ inline RankFacts healthy_rank(int64_t rank, bool on_gpu = true) {
     facts.gpu.clock_mhz = 345;
     facts.gpu.most_clock_mhz = facts.gpu.set_clock_mhz = 1980;
     facts.gpu.power_cap_w = facts.gpu.default_cap_w = 700;
-    facts.gpu.throttle = 0x1;  // idle
+    facts.gpu.throttle = 0x1;  // the GPU is idle
     facts.gpu.pcie_width = facts.gpu.most_pcie_width = 16;
   }
   return facts;

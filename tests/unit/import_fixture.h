@@ -1,4 +1,4 @@
-// What the tests of import share: files of tests/data/import, read as they are or with a part replaced.
+// Shared by the tests of import: reads files of tests/data/import, as they are or with a part replaced.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ inline Contents contents_of(const Source& source, const Given& given = {}) {
   return format_of(text).second.read(text, given);
 }
 
-// The message of the UsageError that `work` throws; "" where it throws none.
+// Returns the message of the UsageError that `work` throws, or "" if it throws none.
 template <class Work>
 std::string error_of(Work work) {
   try {

@@ -1,4 +1,4 @@
-// OSU, Intel MPI Benchmarks and MLPerf logs become records.
+// Tests the import of results of the OSU benchmarks, the Intel MPI Benchmarks and MLPerf logs.
 #include <cmath>
 
 #include "import_fixture.h"
@@ -79,7 +79,7 @@ TEST(ImportMpi, AsksForWhatIsNotSaid) {
               HasSubstr("no whole number"));
 }
 
-// IMB-MPI1 -red_data_type double: the header says which elements are reduced, and how.
+// With IMB-MPI1 -red_data_type double, the header names the type of the elements and the reduction.
 TEST(ImportMpi, ReadsTheElementsOfImb) {
   const Source imb = source_named("imb-2021.6.txt");
   EXPECT_EQ(contents_of(imb).measured.front().record.point.collective.dtype, "float32");
@@ -93,7 +93,7 @@ TEST(ImportMpi, ReadsTheElementsOfImb) {
   EXPECT_EQ(chars.measured.front().record.point.collective.reduction, "none");
 }
 
-// OSU 7.3 with -f prints all numbers, and names the first alone.
+// OSU 7.3 with -f prints all columns but names only the first.
 TEST(ImportMpi, ReadsColumnsOfOsuWithoutNames) {
   const Contents said = contents_of(
       {"a.txt",
@@ -112,7 +112,7 @@ TEST(ImportMpi, ReadsColumnsOfOsuWithoutNames) {
               HasSubstr("it has 6 numbers, and the header names 2 columns"));
 }
 
-// No line of a table is dropped without a word.
+// A damaged row of a table is reported instead of being dropped silently.
 TEST(ImportMpi, NamesRowsWhoseSizeIsDamaged) {
   for (const char* size :
        {"10485x6", "1,048,576", "-1048576", "1048576.", "99999999999999999999", "\x01 1048576"}) {

@@ -1,4 +1,4 @@
-// nccl-tests' tables and JSON of several versions become records; our bus bandwidth is theirs.
+// Tests the import of tables and JSON of several versions of nccl-tests. Our bus bandwidth equals theirs.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -42,7 +42,8 @@ TEST(ImportNccl, ReadsATableOfTwoNodes) {
   EXPECT_TRUE(std::isnan(record.measures.step_low_s)) << "a mean has no interval";
 }
 
-// Before 2022: no root, no redop where nothing is reduced, deviations instead of wrong elements.
+// Before 2022, nccl-tests printed no root, no redop for operations without a reduction, and a deviation
+// instead of the number of wrong elements.
 TEST(ImportNccl, ReadsTablesBefore213) {
   const Contents gather = contents_of(source_named("nccl-2.10-all-gather.log"), {.operation = "all_gather"});
   EXPECT_THAT(gather.measured, SizeIs(14)) << "the line of 0 B is no message";
@@ -68,7 +69,7 @@ TEST(ImportNccl, KnowsTheOperationByTheProgram) {
               HasSubstr("alltoallv_perf has no collective"));
   EXPECT_THAT(error_of([&] { contents_of(source_named("nccl-2.10-all-reduce.log")); }),
               AllOf(HasSubstr("nccl-2.10-all-reduce.log:14: "), HasSubstr("give --operation")));
-  // The command before the table says it, too.
+  // The command before the table also names the operation.
   Source typed = source_named("nccl-2.10-all-reduce.log");
   typed.text = "$ ./build/all_reduce_perf -b 1 -e 8G -f 2 -g 8 -c 0\n" + typed.text;
   EXPECT_THAT(contents_of(typed).measured, SizeIs(14));
@@ -106,7 +107,7 @@ TEST(ImportNccl, NamesDamagedLinesAndKeepsWrongOnes) {
   EXPECT_EQ(record_at(said, 4194304, true).outcome, Outcome::ok);
 }
 
-// No line of a table is dropped without a word, whatever damage its size has.
+// A damaged row of a table is reported instead of being dropped silently, whatever the damage to its size.
 TEST(ImportNccl, NamesRowsWhoseSizeIsDamaged) {
   const Source log = source_named("nccl-2.18-rep1.log");
   for (const std::string& size :
@@ -150,7 +151,7 @@ TEST(ImportNccl, ReadsEachDocumentOfAFile) {
   EXPECT_THAT(import_error({{"a.json", one + "[1, 2]"}}), HasSubstr("is no JSON of nccl-tests"));
 }
 
-// A folder, a host or an output that is named like a test is none.
+// A folder, host or output file may have the name of a test. It is not mistaken for the program.
 TEST(ImportNccl, FindsTheProgramInItsCommand) {
   const auto operation_of = [](const std::string& command) {
     const Contents said = contents_of(

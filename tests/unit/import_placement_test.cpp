@@ -1,5 +1,5 @@
-// Which ranks, nodes and devices a log of nccl-tests says, and which it leaves open; what a file and the
-// flags may say of the same.
+// Tests which ranks, nodes and devices are known from a log of nccl-tests, which are not, and how flags
+// complete a file or contradict it.
 #include "import_fixture.h"
 
 namespace shardmark::imports {
@@ -39,7 +39,7 @@ TEST(ImportRanks, AreThoseOfThePrograms) {
   EXPECT_THAT(unordered.rank_nodes, ElementsAre("a", "b"));
 }
 
-// Without MPI each process is rank 0, and measures a copy inside its GPU.
+// In a build without MPI, each process is rank 0 and measures a copy within its GPU.
 TEST(ImportRanks, OfTwoProgramsAreRefused) {
   EXPECT_THAT(import_error({log_of(rank_line(0, "a", 0) + rank_line(0, "b", 0))}),
               AllOf(HasSubstr("a.log:3: rank 0 is listed twice"), HasSubstr("built without MPI")));
@@ -56,12 +56,12 @@ TEST(ImportRanks, OfTwoProgramsAreRefused) {
     EXPECT_THAT(import_error({{"a.log", kStart + text}}),
                 HasSubstr("two programs wrote into this file at once"))
         << text;
-  // One after the other they are two runs, each of a single GPU.
+  // Output of two programs one after the other is two runs of a single GPU each.
   const Imported alone = imported_results(
       {{"a.log", kStart + run + kColumns + kRow + kEnd + kStart + run + kColumns + kRow + kEnd}}, {});
   EXPECT_THAT(alone.warnings,
               ElementsAre(HasSubstr("a.log:6: one rank took part, so nothing moved between ranks")));
-  // A run that failed, and its second try.
+  // A failed run is followed by a second try.
   const Contents again =
       contents_of({"a.log", kStart + run + rank_line(1, "a", 1) + "NCCL failure\n" + kStart + run +
                                 rank_line(1, "a", 1) + kColumns + kRow + kEnd});
@@ -74,7 +74,7 @@ TEST(ImportRanks, ThatAreLostAreNamed) {
               HasSubstr("a.log:3: rank 2 is listed, but not rank 1"));
   EXPECT_THAT(import_error({log_of(rank_line(1, "a", 1))}), HasSubstr("rank 1 is listed, but not rank 0"));
   EXPECT_THAT(import_error({log_of(rank_line(7, "a", 1))}), HasSubstr("but not rank 0, 1, 2 and 4 more"));
-  // The last one is missed where processes have several GPUs.
+  // If processes have several GPUs, it is known that the last rank is missing.
   EXPECT_THAT(import_error({log_of("# nThread 1 nGpus 4 minBytes 8\n" + rank_line(0, "a", 0) +
                                    rank_line(1, "a", 1) + rank_line(2, "a", 2))}),
               HasSubstr("3 ranks are listed, but each process has 4"));
@@ -115,7 +115,7 @@ TEST(ImportRanks, OfADeviceThatHasNoNameAskForIt) {
   EXPECT_EQ(import_error({log}, {.device = "AMD Instinct MI300X"}), "");
 }
 
-// Two machines of one name, or two ranks on one GPU: only the user knows.
+// Two machines with the same name look like two ranks on one GPU. Only the user knows which it is.
 TEST(ImportNodes, ThatShareAHostNameAreAskedFor) {
   const Source log = log_of(rank_line(0, "localhost", 0) + rank_line(1, "localhost", 0));
   EXPECT_THAT(import_error({log}),
@@ -142,7 +142,7 @@ TEST(ImportNodes, ThatShareAHostNameHaveTheRanksOfTheirDevices) {
               ElementsAre("gpu", "gpu#2", "gpu", "gpu#2"));
 }
 
-// CUDA_VISIBLE_DEVICES gives each process one GPU, number 0 of another bus.
+// With CUDA_VISIBLE_DEVICES, each process sees one GPU as number 0, each with a different bus id.
 TEST(ImportNodes, AreOneWhereEachProcessSeesItsOwnGpu) {
   const Source log = log_of(rank_line(0, "a", 0, "0000:19:00") + rank_line(1, "a", 0, "0000:3b:00"));
   EXPECT_EQ(imported_results({log}, {}).environment.nodes.size(), 1u);
@@ -159,7 +159,8 @@ TEST(ImportNodes, MayHaveDifferentNumbersOfRanks) {
   EXPECT_THAT(import_error({log}, {.ranks_per_node = 2}), HasSubstr("1 rank on b, not 2"));
 }
 
-// Aggregated, graph-launched, blocking and misaligned operations have times of another kind.
+// Times of aggregated, graph-launched, blocking and misaligned operations cannot be compared with others, so
+// they become different points.
 TEST(ImportKinds, AreToldApart) {
   const auto run = [](const std::string& more, const std::string& line = "") {
     return Source{
@@ -211,7 +212,7 @@ TEST(ImportKinds, OfJsonAreToldApart) {
   EXPECT_THAT(import_error({replaced(json, "{\"rank\":8", "{\"rank\":16")}), HasSubstr("but not rank 8"));
 }
 
-// A flag says what a file does not; where the file does, it must agree.
+// A flag adds what a file does not say. If the file says it, the flag must agree.
 TEST(ImportFlags, ThatAFileContradictsAreRefused) {
   const Source csv = source_named("training.csv");
   const Given machine{.device = "NVIDIA H100", .transport = "nccl"};

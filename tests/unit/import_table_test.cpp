@@ -1,4 +1,4 @@
-// Tables that people write, or that spreadsheets and programs save, become records.
+// Tests the import of tables that people write and that spreadsheets and programs save.
 #include "import_fixture.h"
 
 namespace shardmark::imports {
@@ -58,7 +58,7 @@ TEST(ImportTable, RefusesContradictionsByLine) {
       AllOf(HasSubstr("training.csv:7: 32 ranks on 2 nodes"), HasSubstr("a study has one placement")));
 }
 
-// As spreadsheets save it.
+// Spreadsheets save numbers and separators according to the locale.
 TEST(ImportTable, ReadsCsvOfEveryLocale) {
   const auto step_of = [](const std::string& text) {
     const Contents said = contents_of({"t.csv", text});
@@ -111,7 +111,7 @@ TEST(ImportTable, ReadsYamlAndJsonAsProgramsWriteThem) {
   EXPECT_EQ(ranks_of(one + "\n" + other + "\n"), both) << "JSON lines";
 }
 
-// A name that is no choice is one as a whole.
+// A name that cannot be parsed as a choice is taken as a whole.
 TEST(ImportTable, KeepsNamesAsPeopleWriteThem) {
   for (const char* name :
        {"GPT-3 (175B)", "Llama 3.1 8B", "ResNet-50 v1.5", "bert-large: phase 2", "a&b", "x#1", "a=b",

@@ -1,4 +1,5 @@
-// What launchers, terminals and editors put before and around lines is taken away, for every format.
+// Prefixes and control characters that launchers, terminals and editors add to lines are removed, for every
+// format.
 #include "import_fixture.h"
 
 namespace shardmark::imports {
@@ -9,7 +10,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Lines with what `prefix` makes of the number of each.
+// Returns the source with a prefix before each line, made from the line's number.
 template <class Prefix>
 Source prefixed(const Source& source, Prefix prefix) {
   Source out{source.name, ""};
@@ -100,7 +101,7 @@ TEST(ImportText, IsTheSameBehindEveryPrefix) {
   }
 }
 
-// The launcher's own lines, and those of other ranks and hosts, stand between.
+// The launcher's own lines and those of other ranks and hosts may be in between.
 TEST(ImportText, HasPrefixesOfSomeLinesOnly) {
   Source log = prefixed(source_named("osu-7.4-full.txt"), [](int) { return std::string("node-a: "); });
   log.text = "+ mpirun -n 4 osu_allgather -f\nnode-b: Warning: Permanently added 'node-b'\n" + log.text +

@@ -1,4 +1,4 @@
-// JUnit XML: counts, elements, and texts that hold anything.
+// Tests JUnit XML: the counts, the elements, and texts with special characters.
 #include "analysis/render/junit.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// How many ranks a launch takes, and with which flags.
+// Tests how many ranks `launch` starts, and with which flags.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,10 +11,10 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// 4 cores, no GPU, memory for 100 ranks.
+// A machine with 4 cores, no GPU, and memory for 100 ranks.
 Machine plain() { return {0, 4, 150'000'000'000, false, true}; }
 
-// Ranks bind themselves; cores are there for all.
+// The ranks bind themselves and there are enough cores, so they need not yield.
 const std::string kUnbound = "--oversubscribe --bind-to none --mca mpi_yield_when_idle 0 ";
 
 std::string line(const Machine& machine, const LaunchOptions& options = {},
@@ -86,7 +86,8 @@ TEST(LaunchCommand, FitsTheSmallestNodeOfAJob) {
   EXPECT_EQ(make_launch_command(plain(), {"7", 2, 8, 4}, {}).ranks, 4) << "two cores with two threads each";
 }
 
-TEST(LaunchCommand, TakesNoMoreThanItsStep) {  // srun --pty -c 2 inside a job of 64
+// As in srun --pty -c 2 inside a job with 64 processors.
+TEST(LaunchCommand, TakesNoMoreThanItsStep) {
   EXPECT_EQ(make_launch_command(plain(), {"7", 1, 2, 64}, {}).ranks, 2);
 }
 
@@ -112,7 +113,8 @@ TEST(LaunchCommand, TakesHostsByName) {
     EXPECT_EQ(make_launch_command(plain(), {}, {.flags = {flag, "a"}}).num_nodes, 0) << "not known";
 }
 
-TEST(LaunchCommand, GivesSlurmItsOwnCpus) {  // 4 cores with 2 hardware threads each
+// The node has 4 cores with 2 hardware threads each.
+TEST(LaunchCommand, GivesSlurmItsOwnCpus) {
   EXPECT_THAT(line(plain(), {.launcher = "srun", .ranks_per_node = 2}, {"7", 1, 8}),
               HasSubstr("--cpus-per-task=4 "));
 }
@@ -127,7 +129,7 @@ TEST(LaunchCommand, KnowsOnlyOpenMpisFlags) {
   EXPECT_THAT(line(plain()), Not(HasSubstr("root")));
 }
 
-// OpenMP would give all ranks of a node the first core.
+// With OMP_PROC_BIND, OpenMP would pin all ranks of a node to the first core.
 TEST(LaunchCommand, PinsNoThreadsOfRanksThatBindThemselves) {
   const auto set = [](const LaunchOptions& options) {
     return make_launch_command(plain(), {"7", 2, 4}, options);
@@ -145,7 +147,7 @@ TEST(LaunchCommand, PinsNoThreadsOfRanksThatBindThemselves) {
       << "of two srun takes the last";
 }
 
-// A user without a home, as in a container: mpirun of Open MPI 4.1 ends with signal 11.
+// A user without a home directory, as in a container. mpirun of Open MPI 4.1 would crash with signal 11.
 TEST(LaunchCommand, GivesTheHomelessAHome) {
   const auto environment = [](const LaunchOptions& options) {
     return make_launch_command(plain(), {"7", 2, 4}, options).environment;

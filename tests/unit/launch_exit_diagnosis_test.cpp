@@ -1,4 +1,4 @@
-// How jobs ended, as mpirun and srun report it.
+// Tests what is concluded from the output of mpirun and srun about how a job ended.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -82,7 +82,7 @@ TEST(ExitDiagnosis, TakesTheFirstOfSeveralFailuresForTheCause) {
       "failed: rank 1 on node2 has lost GPU 1");
 }
 
-// A rank that ended the job by its own choice has said why; srun knows its status alone.
+// A rank that ended the job on purpose has printed the reason. srun only knows its exit status.
 TEST(ExitDiagnosis, PrefersTheRanksOwnWordsToSrun) {
   EXPECT_EQ(
       hear({"shardmark: failed: rank 1 on node2 has lost GPU 1 (0000:18:00.0): CUDA error: unknown error",
@@ -95,7 +95,7 @@ TEST(ExitDiagnosis, PrefersTheRanksOwnWordsToSrun) {
       "rank 1 on node2: Exited with exit code 3");
 }
 
-// The first task leaves with a status, srun ends the others by signal 15 and returns 143.
+// After the first task has exited with a status, srun ends the other tasks with signal 15 and returns 143.
 TEST(ExitDiagnosis, KnowsTheStatusThatSrunHides) {
   const auto status = [](const std::vector<std::string>& lines) {
     LauncherOutput output([](const std::string&) {});
@@ -118,7 +118,7 @@ TEST(ExitDiagnosis, TellsCrashesFromEnds) {
   EXPECT_FALSE(was_killed("srun: error: node1: task 0: Exited with exit code 3", 143));
 }
 
-// Why no rank could begin, and that the launcher's block about it is not shown again.
+// Returns why no rank could start. The launcher's message about it is shown only if `is_shown` is set.
 std::string start_failure(const std::vector<std::string>& lines, bool is_shown = false) {
   std::vector<std::string> shown;
   LauncherOutput output([&](const std::string& line) { shown.push_back(line); });

@@ -1,4 +1,4 @@
-// Which variables make a heterogeneous Slurm job.
+// Tests which environment variables indicate a heterogeneous Slurm job.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ TEST(HeterogeneousJob, HasMoreThanOneGroup) {
   EXPECT_FALSE(job_of({}));
   EXPECT_FALSE(job_of({{"SLURM_HET_SIZE", "1"}}));
   EXPECT_FALSE(job_of({{"SLURM_HET_SIZE", "two"}}));
-  EXPECT_EQ(job_of({{"SLURM_HET_SIZE", "2"}})->nodes, 2);  // a group has a node at least
+  EXPECT_EQ(job_of({{"SLURM_HET_SIZE", "2"}})->nodes, 2);  // each group has at least one node
   const auto job = job_of({{"SLURM_HET_SIZE", "3"},
                            {"SLURM_JOB_NUM_NODES_HET_GROUP_0", "4"},
                            {"SLURM_JOB_NUM_NODES_HET_GROUP_2", "8"}});

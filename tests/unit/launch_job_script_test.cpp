@@ -1,4 +1,4 @@
-// The job that submit writes: read back by a real shell, whatever the names.
+// Tests the job script that `submit` writes. A real shell runs it, with all kinds of names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ JobOptions options(const ScratchDirectory& scratch) {
   return options;
 }
 
-// What the script's program is called with: one argument a line.
+// Returns the arguments with which the script starts the program, one per line.
 std::vector<std::string> called_with(const ScratchDirectory& scratch, const JobOptions& options,
                                      const EnvironmentChanges& slurm = {{"SLURM_JOB_ID", "42"}}) {
   write_text(options.program, "#!/bin/sh\nfor word; do echo \"$word\"; done\n");
@@ -80,7 +80,7 @@ TEST(JobScript, PutsFlagsBeforeTheEnvironmentFile) {
               testing::AllOf(Not(testing::Contains("srun")), Not(testing::Contains("--ranks-per-node=2"))));
 }
 
-// So that `submit --print > job.sh; sbatch job.sh` does the same.
+// The script contains the options of sbatch, so `submit --print > job.sh; sbatch job.sh` has the same effect.
 TEST(JobScript, HoldsWhatSbatchIsGivenBesides) {
   const ScratchDirectory scratch;
   JobOptions with = options(scratch);
@@ -102,7 +102,7 @@ TEST(JobScript, HoldsWhatSbatchIsGivenBesides) {
   EXPECT_LT(text.rfind("#SBATCH"), text.find("\nset -euo")) << "sbatch stops reading at the first command";
 }
 
-// Which are not written for a shell that ends at the first failure.
+// Environment files are not written for a shell that exits at the first failure.
 TEST(JobScript, OutlivesEnvironmentFilesThatEndInATest) {
   const ScratchDirectory scratch;
   write_text(scratch / "env.sh", "LAUNCHER=srun; X=$UNSET\n[[ -n $X ]] && export Y=1\n");
@@ -228,7 +228,7 @@ TEST(StudyName, KeepsTheLinkOnTheHighestNumber) {
   const ScratchDirectory scratch;
   for (const char* name : {"x-0001.h5", "x-0002.h5"}) write_text(scratch / name, name);
   link_newest(scratch / "x-0002.h5", "x");
-  link_newest(scratch / "x-0001.h5", "x");  // began first, ended last
+  link_newest(scratch / "x-0001.h5", "x");  // this launch began first and ended last
   EXPECT_EQ(read_text(scratch / "x.h5"), "x-0002.h5");
   std::filesystem::remove(scratch / "x-0002.h5");
   link_newest(scratch / "x-0001.h5", "x");

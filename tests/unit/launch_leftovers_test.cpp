@@ -1,4 +1,4 @@
-// What a kill -9 leaves behind in shared memory, and who removes it.
+// Tests the files that kill -9 leaves behind in shared memory and in /tmp, and who removes them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Marks that name this folder; other tests and programs have marks of their own meanwhile.
+// Returns the number of marks that name this folder. Other tests and programs have their own marks at the
+// same time.
 size_t num_marks_in(const ScratchDirectory& scratch) {
   size_t count = 0;
   for (const auto& entry : fs::directory_iterator(kSharedMemory)) {
@@ -27,8 +28,8 @@ size_t num_marks_in(const ScratchDirectory& scratch) {
   return count;
 }
 
-// Ends within ten seconds: an orphan is gone when the kernel comes to it, and another program may be
-// looking at the same mark.
+// Waits up to ten seconds for the condition. The kernel may take a while to remove an orphan, and another
+// program may be looking at the same mark.
 template <class Condition>
 bool comes_true(Condition condition) {
   for (int i = 0; i < 1000; ++i) {
@@ -39,7 +40,7 @@ bool comes_true(Condition condition) {
   return false;
 }
 
-// A process that runs until it is killed.
+// Starts a process that runs until it is killed.
 template <class Work>
 pid_t start(Work work) {
   std::array<int, 2> ready{};
@@ -63,7 +64,7 @@ void kill_at_once(pid_t pid) {
   ::waitpid(pid, nullptr, 0);
 }
 
-// What an mpirun leaves that is killed, with a family of jobs that no other has.
+// What a killed mpirun leaves behind. The job family is one that no other mpirun has.
 struct Session {
   explicit Session(const ScratchDirectory& scratch, pid_t mpirun)
       : folder(scratch / fmt::format("ompi.n1.{}/pid.{}", ::geteuid(), mpirun)),
@@ -87,7 +88,7 @@ TEST(Leftovers, GoWithTheLastOfLaunchAndMpirun) {
   std::array<int, 2> told{};
   ASSERT_EQ(::pipe(told.data()), 0);
   const pid_t launch = start([&] {
-    auto* const mark = new LauncherMark(scratch / "");  // never destroyed: this process is killed
+    auto* const mark = new LauncherMark(scratch / "");  // never destroyed, because this process is killed
     const pid_t child = start([] {});
     mark->name(child);
     [[maybe_unused]] const ssize_t ignored = ::write(told[1], &child, sizeof child);
@@ -119,7 +120,7 @@ TEST(Leftovers, OfAnMpirunThatWasKilledGoWithItsLaunch) {
   EXPECT_EQ(num_marks_in(scratch), 0U);
 }
 
-// The kernel gives numbers of processes again: one that lives is another mpirun, with the same folder.
+// The kernel reuses process ids. A process that is alive is another mpirun with the same session folder.
 TEST(Leftovers, SpareASessionWhoseProcessLives) {
   if (!fs::exists(kSharedMemory)) GTEST_SKIP() << "no shared memory here";
   const ScratchDirectory scratch;

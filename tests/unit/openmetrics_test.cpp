@@ -1,4 +1,4 @@
-// Metrics of a sweep that runs: units, values, and what is left out.
+// Tests the metrics of a running sweep: units, values, and which metrics are left out.
 #include "analysis/openmetrics.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Learning rates by step.
+// Tests the schedules of the learning rate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,10 +26,10 @@ TEST(RateSchedule, WarmsUpByEqualAmounts) {
 TEST(RateSchedule, CosineFallsFromThePeakToItsEnd) {
   const RateSchedule rates = schedule("cosine(end=0.25)", 2, 12);
   EXPECT_DOUBLE_EQ(rates.at(2), 0.8);
-  EXPECT_DOUBLE_EQ(rates.at(7), 0.5);  // half way between 0.8 and 0.2
+  EXPECT_DOUBLE_EQ(rates.at(7), 0.5);  // halfway between 0.8 and 0.2
   EXPECT_NEAR(rates.at(11), 0.2 + 0.3 * (1 + std::cos(0.9 * M_PI)), 1e-12);
   EXPECT_DOUBLE_EQ(rates.at(12), 0.2);
-  EXPECT_DOUBLE_EQ(rates.at(50), 0.2);  // no rise behind the end
+  EXPECT_DOUBLE_EQ(rates.at(50), 0.2);  // it does not rise again after the end
 }
 
 TEST(RateSchedule, StepDropsByItsFactor) {

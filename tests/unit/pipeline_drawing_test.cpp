@@ -1,4 +1,5 @@
-// Drawings of pipelines: as the papers' figures have them, in as many columns as asked for; as SVG.
+// Tests drawings of pipeline schedules: they look like the figures of the papers, fit a given width, and can
+// be made as SVG.
 #include "strategies/pipeline_drawing.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +53,7 @@ TEST(PipelineDrawings, SumUp) {
             "28.5 s, bubble 15.8 %, in flight 11, 9, 7, 5 (chunks of which a stage has 2)");
 }
 
-// Whatever the layout and the costs: no line is wider, and every row has what the others have.
+// Whatever the layout and the costs, no line is too long and all ranks have lines of the same length.
 TEST(PipelineDrawings, FitTheWidth) {
   std::mt19937 random(5);
   std::uniform_real_distribution<double> seconds(0.01, 1);
@@ -75,7 +76,7 @@ TEST(PipelineDrawings, FitTheWidth) {
   }
 }
 
-// A line that is too long ends where no number is cut.
+// A drawing that is too wide continues below, and no number is cut at the break.
 TEST(PipelineDrawings, GoOnBelow) {
   const std::string text = draw_text(drawn_timeline({"1f1b", 8, 16}), 140);
   EXPECT_EQ(num_found(text, "stage 0"), 2U);

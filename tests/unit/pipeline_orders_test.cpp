@@ -1,4 +1,5 @@
-// Pipeline schedules: torch's orders, any layout, the order in which gradients are added.
+// Tests the order of actions in pipeline schedules: it equals PyTorch's, works for any layout, and adds
+// gradients in the order of the micro-batches.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -10,7 +11,7 @@
 namespace shardmark::strategies {
 namespace {
 
-constexpr char kTorchPasses[] = {'F', 'B', 'I', 'W'};  // as Pass has them
+constexpr char kTorchPasses[] = {'F', 'B', 'I', 'W'};  // in the order of Pass
 
 std::string in_torch_words(const PipelineOrder& order, const Stage& stage) {
   std::string text;
@@ -20,9 +21,10 @@ std::string in_torch_words(const PipelineOrder& order, const Stage& stage) {
   return text;
 }
 
-// Nothing differs on purpose: torch's GPipe begins backward with micro-batch 0, too (the paper's with the
-// last). What torch refuses is not in the files: interleaved and zero bubble where micro-batches do not
-// divide by m / P. 1F1B with fewer micro-batches than ranks it refuses in its constructor alone.
+// The orders are exactly those of PyTorch. PyTorch's GPipe also begins backward with micro-batch 0, while the
+// paper begins with the last one. The files lack what PyTorch refuses: interleaved and zero-bubble schedules
+// whose number of micro-batches cannot be divided into equal rounds. 1F1B with fewer micro-batches than ranks
+// is in the files, because PyTorch refuses it only in its constructor.
 TEST(PipelineOrders, AreThoseOfTorch) {
   for (const char* name : kPipelineSchedules) {
     std::ifstream file(std::string(SHARDMARK_TEST_DATA) + "/pipeline_orders/" + name + ".csv");
@@ -55,7 +57,7 @@ TEST(PipelineOrders, ReadLikeTheFigures) {
   EXPECT_EQ(text("zero_bubble", {0, 1, 1}, 2), "0F0 0I0 0W0 0F1 0I1 0W1");
   EXPECT_EQ(text("zero_bubble", {2, 3, 1}, 4), "2F0 2I0 2F1 2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3");
   EXPECT_EQ(text("interleaved", {1, 2, 2}, 2), "1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1");
-  // 5 micro-batches on 2 ranks: rounds of 3 and 2.
+  // 5 micro-batches on 2 ranks are divided into rounds of 3 and 2.
   EXPECT_EQ(text("interleaved", {1, 2, 2}, 5),
             "1F0 1F1 1F2 3F0 3B0 3F1 3B1 3F2 3B2 1F3 1B0 1F4 1B1 3F3 1B2 3F4 3B3 3B4 1B3 1B4");
 }
@@ -67,7 +69,7 @@ void check_layout(const PipelineLayout& layout) {
   for (int64_t index = 0; index < layout.count; ++index) {
     const Stage stage{index, layout.count, layout.chunks};
     EXPECT_EQ(pipeline_schedule(layout.schedule).impossible(stage, layout.micro_batches), "");
-    // Whatever adds gradients adds those of micro-batches 0, 1, 2 ...; forward is in this order, too.
+    // Gradients are added in the order of the micro-batches 0, 1, 2, ... Forward has this order, too.
     std::map<std::pair<Pass, int64_t>, int64_t> next;
     for (const PipelineAction& action : orders[static_cast<size_t>(index)])
       EXPECT_EQ((next[{action.pass, action.chunk}]++), action.micro_batch);
@@ -82,7 +84,7 @@ TEST(PipelineOrders, WorkForAnyLayout) {
   for (int trial = 0; trial < 1000; ++trial) check_layout(random_layout(random));
 }
 
-// Every one of those that torch refuses, too.
+// This includes all layouts that PyTorch refuses.
 TEST(PipelineOrders, OfInterleavedWorkWhereRoundsDoNotComeOutEven) {
   for (int64_t count = 1; count <= 9; ++count)
     for (int64_t micro_batches = 1; micro_batches <= 40; ++micro_batches)

@@ -1,4 +1,4 @@
-// What tests of pipelines share: the schedules, layouts drawn at random, a check of timelines.
+// Shared by the tests of pipelines: all schedules, random layouts, and a check of timelines.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,10 +33,11 @@ inline PipelineLayout random_layout(std::mt19937& random) {
   return layout;
 }
 
-// When each (pass, part, micro-batch) ends; both forms of backward under the name of one.
+// The end of each (pass, part, micro-batch). The two backward passes that compute gradients of inputs share a
+// key.
 using PassEnds = std::map<std::tuple<Pass, int64_t, int64_t>, double>;
 
-// Nothing begins before what it needs, or before the rank is free.
+// Checks that every action begins as soon as its inputs exist and the rank is free, and no earlier.
 inline void expect_possible(const PipelineTimeline& timeline) {
   const auto count = static_cast<int64_t>(timeline.ranks.size());
   const int64_t num_parts = count * timeline.chunks;
@@ -57,7 +58,7 @@ inline void expect_possible(const PipelineTimeline& timeline) {
       if (pass == Pass::backward && part + 1 < num_parts) needs(Pass::backward, part + 1);
       if (pass == Pass::backward) needs(Pass::forward, part);
       if (pass == Pass::backward_weight) needs(Pass::backward, part);
-      EXPECT_EQ(timed.begin_s, ready_s);  // nor any later
+      EXPECT_EQ(timed.begin_s, ready_s);  // and not later either
       free_s = timed.end_s;
     }
     EXPECT_LE(free_s, timeline.length_s);

@@ -1,5 +1,5 @@
-// Timelines of pipelines: bubbles and activations in flight by the papers' formulas and by figures of torch's
-// orders.
+// Tests timelines of pipelines: bubbles and the number of micro-batches in flight, compared with the formulas
+// of the papers and with a simulation of PyTorch's orders.
 #include <gtest/gtest.h>
 
 #include "pipeline_testing.h"
@@ -7,7 +7,7 @@
 namespace shardmark::strategies {
 namespace {
 
-// Work of a rank is 3 per micro-batch, whatever the chunks: forward 1, backward 2.
+// A micro-batch costs a rank 1 for forward and 2 for backward, whatever the number of chunks.
 PipelineTimeline unit_timeline(const PipelineLayout& layout) {
   const double share = 1.0 / static_cast<double>(layout.chunks);
   return timeline(layout.orders(), {{share, 2 * share, share, share}});
@@ -23,10 +23,10 @@ std::vector<double> micro_batches_in_flight(const PipelineTimeline& timeline) {
 struct KnownTimeline {
   PipelineLayout layout;
   double bubble, share;
-  std::vector<double> in_flight;  // of the first ranks
+  std::vector<double> in_flight;  // for the first ranks; the others are not compared
 };
 
-// torch 2.11's orders through another simulator, communication free.
+// The values come from another simulator with the orders of PyTorch 2.11 and without communication costs.
 const KnownTimeline kKnown[] = {
     {{"gpipe", 4, 8}, 9, 0.273, {8, 8, 8, 8}},
     {{"1f1b", 4, 8}, 9, 0.273, {4, 3, 2, 1}},
@@ -63,7 +63,7 @@ struct UnequalPasses {
   double bubble;
 };
 
-// 4 ranks, 8 micro-batches, as above.
+// All have 4 ranks and 8 micro-batches, as above.
 const UnequalPasses kUnequal[] = {
     {"1f1b", {1, 2, 1.5, 0.5}, 9},
     {"zero_bubble", {1, 2, 1.5, 0.5}, 6},
@@ -79,7 +79,8 @@ TEST(PipelineTimelines, HaveTheKnownBubblesOfUnequalPasses) {
   }
 }
 
-// The paper's (P-1)(F+I-W) is for W <= F and W <= I: weights that take longer hold up forward and inputs.
+// The formula (P-1)(F+I-W) of the paper holds for W <= F and W <= I. A longer W delays forward and the
+// gradients of inputs.
 TEST(PipelineTimelines, OfZeroBubbleFollowItsFormulaForAnyCosts) {
   std::mt19937 random(13);
   std::uniform_real_distribution<double> seconds(0.1, 3);
@@ -93,8 +94,9 @@ TEST(PipelineTimelines, OfZeroBubbleFollowItsFormulaForAnyCosts) {
   }
 }
 
-// GPipe and 1F1B: (P-1)(F+B), min(m, P-r) in flight; interleaved: that over v, min(m, [(v-1)P + 2(P-1-r) +
-// 1]/v); ZB-H1: (P-1)(F+I-W), P in flight.
+// The bubble is (P-1)(F+B) for GPipe and 1F1B, with min(m, P-r) micro-batches in flight under 1F1B.
+// Interleaving divides the bubble by v and has min(m, [(v-1)P + 2(P-1-r) + 1]/v) in flight. ZB-H1 has a
+// bubble of (P-1)(F+I-W) and P micro-batches in flight.
 TEST(PipelineTimelines, FollowThePapersFormulas) {
   for (int64_t count = 1; count <= 9; ++count)
     for (int64_t rounds = 1; rounds <= 4; ++rounds) {
@@ -118,7 +120,7 @@ TEST(PipelineTimelines, FollowThePapersFormulas) {
     }
 }
 
-// Rounds of unequal sizes, which torch refuses, have the bubble of equal ones.
+// Rounds of unequal size, which PyTorch refuses, have the same bubble as equal rounds.
 TEST(PipelineTimelines, OfInterleavedKeepTheirBubbleWhereRoundsAreUnequal) {
   for (int64_t count = 2; count <= 6; ++count)
     for (int64_t m = count; m <= 5 * count; ++m)
@@ -142,7 +144,7 @@ TEST(PipelineTimelines, TakeCostsOfEachPartAndLatency) {
   EXPECT_DOUBLE_EQ(later.idle_s[0], 12.5);
   EXPECT_DOUBLE_EQ(later.idle_s[1], 5.5);
   EXPECT_DOUBLE_EQ(later.idle_share(), 18.0 / 35);
-  // The chunks of one rank are neighbours without a network.
+  // Messages between chunks of the same rank take no time.
   EXPECT_DOUBLE_EQ(timeline(PipelineLayout{"interleaved", 1, 4, 3}.orders(), {{}, {}, 1}).length_s, 36);
 }
 

@@ -1,4 +1,5 @@
-// Orders of a pipeline that are no step: refused by stage and action.
+// Orders of a pipeline that do not make a complete training step are refused. The error names the stage and
+// the action.
 #include <gmock/gmock.h>
 
 #include "pipeline_testing.h"
@@ -52,7 +53,7 @@ TEST(WrongPipelineOrders, AreRefusedByStageAndAction) {
 }
 
 TEST(WrongPipelineOrders, AreDeadlocksWhereEachIsRightAlone) {
-  // Stage 0 wants a gradient before it has sent the micro-batch that stage 1 wants first.
+  // Stage 0 waits for a gradient before it sends the micro-batch that stage 1 waits for first.
   const std::vector<PipelineOrder> orders = {
       {{Pass::forward, 0, 0}, {Pass::backward, 0, 0}, {Pass::forward, 0, 1}, {Pass::backward, 0, 1}},
       {{Pass::forward, 0, 0}, {Pass::forward, 0, 1}, {Pass::backward, 0, 0}, {Pass::backward, 0, 1}}};
@@ -62,7 +63,7 @@ TEST(WrongPipelineOrders, AreDeadlocksWhereEachIsRightAlone) {
       "comes after stage 1's forward of micro-batch 1; that cannot begin before stage 0's forward of "
       "micro-batch 1, which comes after stage 0's backward of micro-batch 0: a deadlock");
   auto interleaved = four_ranks("interleaved", 2);
-  std::swap(interleaved[0][0], interleaved[0][4]);  // the second chunk before the first
+  std::swap(interleaved[0][0], interleaved[0][4]);  // now the second chunk comes before the first
   EXPECT_THAT(wrong_between(interleaved),
               testing::StartsWith("stage 0: forward of micro-batch 0 through chunk 1 "
                                   "cannot begin before stage 3's forward of "
@@ -75,8 +76,8 @@ TEST(WrongPipelineOrders, AreDeadlocksWhereEachIsRightAlone) {
       "1: a deadlock");
 }
 
-// Whatever is lost or doubled is found. Two actions in each other's place are found, or it is another order
-// that works.
+// A lost or duplicated action is always found. If two actions are swapped, the error is found or the new
+// order works.
 TEST(WrongPipelineOrders, AreFoundAtRandom) {
   std::mt19937 random(11);
   int num_deadlocks = 0, num_possible = 0;

@@ -1,5 +1,6 @@
-// Every row of the table of axes (schema/axes.h) works everywhere: a suite lists it, excludes it and gets it
-// from a flag; the point's identity, the study, the tables and the page have it; the README documents it.
+// Every row of the table of axes (schema/axes.h) works everywhere: a suite can list and exclude its values, a
+// flag can replace them, the point's identity, the study, the tables and the page contain the axis, and the
+// README documents it.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -15,7 +16,7 @@
 namespace shardmark {
 namespace {
 
-// A suite of one point, but for the values of this axis.
+// Returns a suite that has a single point apart from the values of this axis.
 std::string suite_with(const AxisRow& axis, const std::string& values) {
   const bool collective = workload_of(axis) == std::string("collective");
   std::map<std::string, std::string> keys = {{"ranks", "2"}};
@@ -31,12 +32,12 @@ std::string suite_with(const AxisRow& axis, const std::string& values) {
   return text;
 }
 
-// Two values, as a suite and a flag write them.
+// Returns two values of the axis, as a suite and a flag write them.
 std::vector<std::string> two_values(const AxisRow& axis) {
-  if (axis.key == std::string("data")) return {"synthetic", "cifar10"};  // others need a file
+  if (axis.key == std::string("data")) return {"synthetic", "cifar10"};  // the other data sets need a file
   if (std::holds_alternative<TrueOrFalse>(axis.accepted)) return {"true", "false"};
   if (std::holds_alternative<Variables>(axis.accepted)) return {"NCCL_ALGO=Ring", "NCCL_ALGO=Tree"};
-  if (axis.key == std::string("parts")) return {"equal", "hot"};  // counts needs a file
+  if (axis.key == std::string("parts")) return {"equal", "hot"};  // `counts` needs a file
   if (std::holds_alternative<Words>(axis.accepted)) return {words_of(axis.key)[0], words_of(axis.key)[1]};
   if (std::holds_alternative<Choices>(axis.accepted)) {
     const auto& names = kind_of(axis.key).names;
@@ -49,7 +50,7 @@ std::vector<Point> points_of(const std::string& suite, const Overrides& override
   return parse_suite(suite, "s.yaml", overrides).points;
 }
 
-// Calls check(axis, values, the points with the two values).
+// Calls check(axis, values, points) for each axis, with the two points of its two values.
 template <class Check>
 void for_each_row(Check check) {
   for_each_axis([&](const AxisRow& axis) {
@@ -97,7 +98,7 @@ TEST(Axes, AreInTheIdentityTheStudyAndThePage) {
   });
 }
 
-// The columns of a training point are its settings, and those that each table names by itself.
+// The settings of a training point are columns, unless a table names them on its own.
 TEST(Axes, AreColumnsOfTables) {
   const std::set<std::string> of_each_table = {"strategy", "batch_size", "global_batch"};
   for_each_row([&](const AxisRow& axis, const auto&, const auto& points) {

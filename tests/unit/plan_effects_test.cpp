@@ -1,5 +1,5 @@
-// Every axis says where it acts (schema/axis_row.h), and the plan goes by it: no two of its points are one
-// step, and a value that stands alone and changes nothing is told.
+// Every axis declares when it has an effect (schema/axis_row.h), and the plan uses this: no two points of a
+// plan run the same step, and a single value without an effect is reported.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 
 struct Planned {
   std::vector<Point> points;
-  std::vector<std::string> warnings, notes;  // of the suite, of the plan
+  std::vector<std::string> warnings, notes;  // warnings of the suite, notes of the plan
   std::vector<std::string> reasons() const {
     std::vector<std::string> all;
     for (const Point& point : points) all.push_back(point.impossible);
@@ -56,10 +56,10 @@ std::string refusal(const std::string& suite) {
   return "accepted";
 }
 
-// An axis that acts only sometimes: two values, keys beside which they are one step, and keys beside which
-// they are two.
+// An axis that only sometimes has an effect: two values, keys with which both values give the same step, and
+// keys with which they differ.
 struct Sometimes {
-  const char* first;  // the default
+  const char* first;  // the default value
   const char* second;
   const char* idle;
   const char* acting;
@@ -116,7 +116,8 @@ TEST(Effects, OfNoneMakeOnePointOfAList) {
   }
 }
 
-// Where one value acts on some points of its block, the others keep it, and their names in studies.
+// If a value has an effect on some points of a block, the other points keep the value, and their names in
+// studies do not change.
 TEST(Effects, OnSomePointsLeaveAValueToTheOthers) {
   const Planned plan =
       planned(training("strategy: ddp, accumulation: 4, pipeline: [1, 2], pipeline_schedule: gpipe"));
@@ -163,7 +164,7 @@ TEST(Effects, OfOptionsAreTheSame) {
               ElementsAre(HasSubstr("end 99999 is not in the model's vocabulary")));
 }
 
-// What no rule says: values that come to the same step.
+// Values can also lead to the same step although no rule says so.
 TEST(Effects, OfEqualStepsAreFoundByTheirPrograms) {
   for (const char* keys :
        {"strategy: {fsdp: {group: [0, 4]}}", "strategy: {ddp: {bucket_mb: [25, 50]}}",
@@ -196,7 +197,7 @@ TEST(Effects, OfCollectives) {
   EXPECT_EQ(planned(block("operation: all_to_all_v, parts: [equal, hot]"), 1).points.size(), 1u);
 }
 
-// All that a point runs, in words: another account of it than the plan's own.
+// Describes everything that a point runs, independently of the plan's own comparison.
 std::string all_of(const Point& point) {
   const TrainingPoint& t = point.training;
   std::string text =
@@ -260,7 +261,8 @@ TEST(Effects, LeaveNoTwoPointsOfOneStep) {
   EXPECT_GT(num_points, 100u);
 }
 
-// Micro-batches add up in that type, too, on one rank as on many, where a strategy holds a whole gradient.
+// Micro-batches are also accumulated in this type. So it has an effect on a single rank, too, if the strategy
+// holds whole gradients.
 TEST(Effects, OfTheTypeOfReductionsOnOneRank) {
   const auto reason = [](const std::string& keys) {
     return planned(training("precision: bf16, reduce_dtype: fp32, " + keys), 1).points.at(0).impossible;
@@ -271,7 +273,7 @@ TEST(Effects, OfTheTypeOfReductionsOnOneRank) {
   EXPECT_THAT(reason("strategy: fsdp, accumulation: 2"), HasSubstr("one rank has all gradients"));
 }
 
-// The names of points that act are those of earlier programs.
+// Points whose values have an effect keep the names that earlier versions gave them.
 TEST(Effects, LeaveTheNamesOfPoints) {
   for (const char* keys :
        {"strategy: ddp", "strategy: fsdp, gathers: own", "strategy: ddp, pipeline: 2, rank_order: pp-dp",

@@ -1,4 +1,4 @@
-// Suites that are wrong: each gives one line with the exact place, what was found and what is accepted.
+// Tests invalid suites. Each error is one line with the exact position, what was found, and what is accepted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-// A training block with one more line, which is line 6 and starts at column 5.
+// Returns a training block with an additional line, which is line 6 and starts at column 5.
 std::string with_line(const std::string& line) {
   return "training:\n  - model: mlp\n    strategy: ddp\n    batch_size: 4\n    data: synthetic\n    " + line +
          "\n";
@@ -25,7 +25,7 @@ std::string with_line(const std::string& line) {
 
 struct Wrong {
   const char* text;
-  const char* error;  // the whole line
+  const char* error;  // the whole line of the error
 };
 
 TEST(SuiteErrors, NameFileLineAndColumn) {

@@ -1,4 +1,4 @@
-// Rules of exclude: which points they leave out, and rules that are wrong.
+// Tests the rules of `exclude`: which points they leave out, and which rules are invalid.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ training:
 collectives:
   - {operation: [all_reduce, broadcast], bytes: [8, 4KiB]}
 exclude:
-)";  // 24 + 2 + 8 points
+)";  // 24 points of weak scaling, 2 of strong scaling, 8 collectives
 
 size_t count_with(const std::string& rules) { return parse_suite(kSuite + rules, "s.yaml").points.size(); }
 
@@ -96,8 +96,8 @@ TEST(Exclude, WarnsOfARuleThatNamesNoPoint) {
   EXPECT_THAT(suite.warnings,
               testing::ElementsAre("s.yaml:11:5: this rule of exclude names no point of the suite",
                                    "s.yaml:13:5: this rule of exclude names no point of the suite"));
-  // A rule whose points another one has left out already does name them; one whose axis the command line
-  // replaced may.
+  // There is no warning if another rule has already left out the points of a rule, or if the command line
+  // replaced the axis that the rule names.
   EXPECT_THAT(parse_suite(std::string(kSuite) + "  - {ranks: 1}\n  - {ranks: [1]}\n", "s.yaml").warnings,
               testing::IsEmpty());
   Overrides overrides;

@@ -1,4 +1,4 @@
-// Overrides from the command line: what they replace, and those that fit no block.
+// Tests overrides from the command line: what they replace, and errors if no block has such an axis.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The shuffle and the sampler: nothing lost or doubled, and the same global batches for any number of ranks.
+// Tests the shuffle and the distributed sampler: no sample is lost or duplicated, and the global batches are
+// the same for any number of ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ std::vector<int64_t> order(int64_t size, uint64_t key) {
   return values;
 }
 
-// All samples of the global batches of `steps` steps, in order.
+// Returns all samples of the global batches of `steps` steps, in order.
 std::vector<Draw> global_draws(int64_t samples, int64_t ranks, int64_t batch, int64_t accumulation,
                                int64_t seed, int64_t steps) {
   std::vector<Draw> all;
@@ -59,7 +60,8 @@ TEST(Permutation, ServesSizesThatNoListCouldHold) {
   }
 }
 
-// Chi-square against equal probabilities; 24 orders: 23 degrees of freedom, of which 0.1 % exceed 49.7.
+// A chi-square test for equal probabilities. The 24 orders give 23 degrees of freedom, for which 0.1 % of the
+// values exceed 49.7.
 TEST(Permutation, ReachesAllOrdersOfFourEquallyOften) {
   std::map<std::vector<int64_t>, int> counts;
   const int keys = 24000;
@@ -82,7 +84,7 @@ TEST(Permutation, LeavesNoTraceOfTheOldOrder) {
 }
 
 TEST(Sampler, ShowsEverySampleOnceAnEpoch) {
-  const int64_t samples = 50, ranks = 3, batch = 4, steps = 25;  // 25 steps of 12: 6 epochs
+  const int64_t samples = 50, ranks = 3, batch = 4, steps = 25;  // 25 steps of 12 samples are 6 epochs
   const auto draws = global_draws(samples, ranks, batch, 1, 9, steps);
   ASSERT_EQ(std::ssize(draws), 6 * samples);
   for (int64_t epoch = 0; epoch < 6; ++epoch) {
@@ -97,14 +99,15 @@ TEST(Sampler, ShowsEverySampleOnceAnEpoch) {
 }
 
 TEST(Sampler, FillsThePartialBatchFromTheNextEpoch) {
-  const auto draws = DistributedSampler(10, 1, 0, 8, 1, 4).draw(1, 0);  // samples 8 to 15 of the sequence
+  const auto draws =
+      DistributedSampler(10, 1, 0, 8, 1, 4).draw(1, 0);  // positions 8 to 15 of the sequence of samples
   std::vector<int64_t> epochs;
   for (const Draw& draw : draws) epochs.push_back(draw.epoch);
   EXPECT_THAT(epochs, ::testing::ElementsAre(0, 0, 1, 1, 1, 1, 1, 1));
 }
 
 TEST(Sampler, ServesSetsSmallerThanABatch) {
-  const auto draws = global_draws(3, 2, 4, 2, 1, 2);  // 2 global batches of 16 from 3 samples
+  const auto draws = global_draws(3, 2, 4, 2, 1, 2);  // 2 global batches of 16 samples, from a set of 3
   std::map<int64_t, int> counts;
   for (const Draw& draw : draws) ++counts[draw.index];
   EXPECT_EQ(draws.back().epoch, 10);

@@ -1,4 +1,4 @@
-// Settings: what a suite may list under `environment`, and the starts of the ranks that follow.
+// Tests what a suite may list under `environment`, and how ranks are started for each of these settings.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,8 +56,8 @@ TEST(Environment, IsOfBlocksToo) {
   EXPECT_NE(point_id(starts[0].points[0]), point_id(starts[1].points[0]));
 }
 
-// Repetitions are starts of their own, by turns: what changes on the machine meanwhile meets all settings
-// alike.
+// Each repetition is a separate start, and the settings take turns. So a change of the machine during the
+// sweep affects all settings equally.
 TEST(Environment, StartsEachSettingAnewForEachRepetition) {
   const Suite suite = parse_suite("repeats: 3\n" + suite_with("{NCCL_ALGO: [~, Ring, Tree]}"), "s.yaml");
   std::vector<Point> plan = make_plan(suite, {2});
@@ -84,7 +84,7 @@ TEST(Environment, LeavesRepeatsInOneStartWhereNothingIsSet) {
   EXPECT_EQ(starts[0].points.size(), 3u);
 }
 
-// The suites of settings make verdicts possible.
+// The shipped suites about settings have enough starts for a verdict.
 TEST(Environment, OfTheShippedSuitesIsStartedOftenEnough) {
   for (const char* name : {"settings", "gpu-settings"}) {
     const Suite suite = read_suite(std::string(SHARDMARK_SOURCE_DIR "/suites/") + name + ".yaml", {});

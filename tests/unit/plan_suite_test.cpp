@@ -1,4 +1,4 @@
-// Suites that are right: defaults, axes, choices, ranges, anchors; and the suites of the repository.
+// Tests valid suites: defaults, axes, choices, ranges and anchors, and the suites of this repository.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -167,8 +167,8 @@ TEST(Suite, EverySuiteOfTheRepositoryIsValid) {
   EXPECT_GE(count, 5u);
 }
 
-// Fewer than 6 steps have no 95 % interval, and the first screen compares all points of a setting. The search
-// for the largest batch compares memory.
+// A 95 % confidence interval needs at least 6 steps, and the first screen compares all points of a setting.
+// The search for the largest batch is exempt because it compares memory.
 TEST(Suite, EverySuiteOfTheRepositoryTakesStepsEnoughForAnInterval) {
   for (const auto& file : std::filesystem::directory_iterator(SHARDMARK_SOURCE_DIR "/suites")) {
     if (file.path().extension() != ".yaml") continue;
@@ -180,7 +180,7 @@ TEST(Suite, EverySuiteOfTheRepositoryTakesStepsEnoughForAnInterval) {
   }
 }
 
-// 2 micro-batches through 4 stages, each of 1 s forward and 2 s backward: 6 s of 15 s compute.
+// With 2 micro-batches, 4 stages and 1 s forward and 2 s backward per stage, ranks compute 6 s of 15 s.
 TEST(Suite, WarnsOfFewerMicroBatchesThanStages) {
   const auto warnings_of = [](const std::string& how) {
     return parse_suite("training: {model: gpt2, batch_size: 4, strategy: ddp, " + how + "}", "s.yaml")

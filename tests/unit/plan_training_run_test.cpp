@@ -1,4 +1,4 @@
-// A training run in YAML: read as a suite's training block is, with one value for each key.
+// Tests the YAML file of a training run. It is read like a training block of a suite, with one value per key.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +118,8 @@ TEST(TrainingRunFile, EveryOneOfTheRepositoryIsValidAndNoSuite) {
   EXPECT_THROW(read_training_run("no/such.yaml"), UsageError);
 }
 
-// What does not go together is told by its place in the file, and by the keys that the file has.
+// Values that contradict each other are reported with their position in the file and with the keys that the
+// file uses.
 TEST(TrainingRunFile, SemanticErrorsHaveTheirPlace) {
   const TrainingRun run = parse_training_run(
       "model: mlp\nstrategy: ddp\nglobal_batch: 6\naccumulation: 4\ntensor: 2\ncheckpointing: full\n"

@@ -1,4 +1,4 @@
-// What suites and runs are warned of, by a point's values.
+// Tests the warnings about suites and runs that depend on the values of a point.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,10 +34,11 @@ TEST(Warnings, OfSumsOfManyMicroBatchesIn16Bits) {
     EXPECT_THAT(warnings_of_suite(how), testing::IsEmpty()) << how;
 }
 
-// Whether backward adds the gradient of a micro-batch to that of another one where blocks leave it.
+// Returns whether backward adds the gradient of a micro-batch to that of another one in the memory in which
+// blocks compute gradients.
 bool adds_where_blocks_compute(const strategies::Program& program, const specs::ModelTable& model) {
   std::vector<strategies::Slice> gradients = program.gradients;
-  std::map<size_t, int64_t> held;  // group: the micro-batch whose gradient its memory holds
+  std::map<size_t, int64_t> held;  // group, and the micro-batch whose gradient is in its memory
   for (const Instruction& i : program.instructions) {
     if (i.what == What::bind_gradients) gradients[static_cast<size_t>(i.index)] = i.to;
     if (i.what == What::zero)
@@ -52,7 +53,7 @@ bool adds_where_blocks_compute(const strategies::Program& program, const specs::
   return false;
 }
 
-// What the warning says of a strategy by its name is what its program does.
+// The warning depends on the name of the strategy. This compares it with what the strategy's program does.
 TEST(Warnings, OfSumsIn16BitsFollowThePrograms) {
   const specs::ModelSpec& spec = specs::model_spec("mlp");
   const specs::ModelTable model = spec.table(resolve({"mlp"}, spec.options, "model").options);

@@ -1,5 +1,5 @@
-// A suite in a world: impossible points with their reason, batches of strong scaling, repeats, order,
-// expected costs.
+// Tests how a suite becomes the plan of a world: reasons why points are impossible, batches of strong
+// scaling, repeats, the order of points, and expected costs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -99,7 +99,7 @@ TEST(Plan, SaysWhyAPointCannotRun) {
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, batch_size: 1}", {4, 1 << 30}),
             "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB; tensor 4 would fit (723 MiB with "
             "activations)");
-  // The one copy that is left would have the batch of all four.
+  // With tensor 4 there is one copy of the model, which has the whole global batch.
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, global_batch: 4}", {4, 1 << 30}),
             "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB");
   EXPECT_EQ(
@@ -158,13 +158,13 @@ TEST(Plan, WhatIsAskedTwiceIsMeasuredOnce) {
                     {2, 0})
                 .size(),
             1u);
-  // Whether the batch of a rank or of all ranks was written: the step is the same.
+  // The step is the same whether the suite gave the batch of a rank or of all ranks.
   const auto both = plan_of(
       "{ranks: [1, 2], training: [{model: mlp, strategy: ddp, batch_size: 4}, "
       "{model: mlp, strategy: ddp, global_batch: 8}]}",
       {2, 0});
   ASSERT_EQ(both.size(), 3u);
-  EXPECT_EQ(both[1].training.scaling, "weak");  // on 2 ranks, as the first block asks
+  EXPECT_EQ(both[1].training.scaling, "weak");  // on 2 ranks, from the first block
   EXPECT_EQ(both[2].ranks, 1);
   EXPECT_EQ(both[2].training.scaling, "strong");
 }
@@ -192,7 +192,8 @@ TEST(RunOrder, ShufflesWithinEachRepetition) {
   for (size_t i = 0; i < order.size(); ++i) EXPECT_EQ(plan[order[i]].repeat, static_cast<int64_t>(i / 8));
   EXPECT_EQ(std::set<size_t>(order.begin(), order.end()).size(), 16u);
   EXPECT_EQ(order, run_order(suite, plan));
-  // Fixed for good: a resumed or repeated study takes the same order on every machine.
+  // This order must never change, so that a study has the same order on every machine, also when it is
+  // resumed or repeated.
   const std::vector<size_t> first(order.begin(), order.begin() + 8);
   EXPECT_EQ(first, (std::vector<size_t>{4, 1, 7, 0, 3, 2, 5, 6}));
 
@@ -210,7 +211,7 @@ TEST(RunOrder, EveryPositionIsEquallyLikely) {
   std::map<std::vector<size_t>, int> counts;
   for (suite.seed = 0; suite.seed < 6000; ++suite.seed) ++counts[run_order(suite, plan)];
   ASSERT_EQ(counts.size(), 6u);
-  for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 150);  // 5 standard deviations
+  for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 150);  // 150 is 5 standard deviations
 }
 
 TEST(RunOrder, OfNothingIsNothing) { EXPECT_TRUE(run_order({}, {}).empty()); }

@@ -1,4 +1,4 @@
-// The playbook's layouts and their predictions, simulated once for all tests of them.
+// The layouts of the playbook and their predictions, simulated once for all tests.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,14 @@
 
 namespace shardmark {
 
-// Simulated once: they take seconds. With those on one node.
+// Returns the predictions of all rows, including those on one node. They are computed only once, because that
+// takes seconds.
 inline const std::vector<PlaybookPrediction>& predictions_of_all_rows() {
   static const std::vector<PlaybookPrediction> all = all_playbook_predictions();
   return all;
 }
 
-// On several nodes, as playbook_predictions() has them.
+// Returns the predictions on several nodes, as playbook_predictions() does.
 inline const std::vector<PlaybookPrediction>& all_predictions() {
   static const std::vector<PlaybookPrediction> several = [] {
     std::vector<PlaybookPrediction> some;
@@ -34,7 +35,7 @@ inline double tokens_per_s(const PlaybookPrediction& one) {
 }
 
 using Job = PlaybookJob;
-using Jobs = std::map<std::pair<std::string, int64_t>, Job>;  // by model and nodes
+using Jobs = std::map<std::pair<std::string, int64_t>, Job>;  // by model and number of nodes
 inline Jobs jobs_of(const std::vector<PlaybookPrediction>& predictions) {
   Jobs jobs;
   for (const PlaybookPrediction& one : predictions)
@@ -42,7 +43,7 @@ inline Jobs jobs_of(const std::vector<PlaybookPrediction>& predictions) {
   return jobs;
 }
 
-// What a job loses by the layout that comes first.
+// Returns the percentage of tokens/s that a job loses if it runs the layout that comes first in this order.
 template <class Order>
 double loss_in_percent(const Job& job, const Order& order) {
   const PlaybookPrediction& first = *std::min_element(
@@ -52,8 +53,8 @@ double loss_in_percent(const Job& job, const Order& order) {
   return 100 * (1 - tokens_per_s(first) / most);
 }
 
-// A rule of thumb that predicts nothing: no pipeline, the fewest tensor-parallel ranks, ZeRO stage 1, the
-// largest micro-batch.
+// A rule of thumb without any prediction: no pipeline, the fewest tensor-parallel ranks, ZeRO stage 1, and
+// the largest micro-batch.
 inline auto by_rule(const PlaybookPrediction& one) {
   const TrainingPoint& t = one.row->point.training;
   return std::tuple(t.pipeline, t.tensor, t.strategy.name == "ddp", -t.batch_size);

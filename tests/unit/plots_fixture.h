@@ -1,5 +1,5 @@
-// A study as a cluster would leave it: training on 1 to 64 ranks, collectives over sizes, a training run,
-// points that failed; 200 points with samples and noise of a fixed seed.
+// A study like one from a cluster: training on 1 to 64 ranks, collectives of several sizes, a training run,
+// and points that failed. It has 200 points with samples, with noise from a fixed seed.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace shardmark {
 
-// Step times of every rank around the record's median, with a straggler now and then.
+// Adds step times of each rank around the median of the record. 2 % of the steps are stragglers.
 inline void add_samples(Record& record, std::mt19937& random) {
   constexpr int64_t kSteps = 60;
   std::normal_distribution<double> noise(0, 0.012);

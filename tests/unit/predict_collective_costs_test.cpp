@@ -1,6 +1,6 @@
-// Latency and bandwidth from times that known links made: recovered exactly, covered by their intervals as
-// often as those claim, and refused where the times cannot tell; and what is made of them for other sizes,
-// ranks, links and operations.
+// Tests the fit of latency and bandwidth to times that were computed from known links. Exact times give back
+// the links, the intervals for noisy times contain them as often as they claim, and times that cannot
+// separate the two are refused. Further tests cover predictions for other sizes, ranks, links and operations.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,8 @@ using Random = std::mt19937_64;
 
 constexpr Network kTruth = {{2e-6, 1 / 40e9}, {12e-6, 1 / 2e9}};
 
-// 1 KiB to 16 MiB by 4; noise: relative standard deviation of a time, which its interval shows.
+// Returns the times for 1 KiB to 16 MiB in factors of 4. `noise` is the relative standard deviation of a
+// time, and the interval of the time shows it.
 std::vector<TimedCollective> times_of(specs::Collective operation, const std::vector<Span>& spans,
                                       double noise, Random& random) {
   std::normal_distribution<double> normal;
@@ -65,7 +66,8 @@ TEST(CollectiveCosts, RecoverTheLinksThatMadeTheTimes) {
   }
 }
 
-// Of 1,000 noisy studies the 95 % interval of alpha, and of beta, must hold the true value in 92 to 98 %.
+// In 1,000 noisy studies, the 95 % intervals of alpha and beta contain the true values in 92 to 98 % of the
+// cases.
 TEST(CollectiveCosts, IntervalsCoverTheTruth) {
   Random random(7);
   for (const specs::Collective operation : {specs::Collective::all_reduce, specs::Collective::all_gather})
@@ -91,7 +93,7 @@ TEST(CollectiveCosts, IntervalsCoverTheTruth) {
     }
 }
 
-// From 64 KiB on a second protocol: twice as long.
+// From 64 KiB on, a second protocol takes twice as long.
 std::vector<TimedCollective> times_of_two_protocols() {
   auto times = exact_times(specs::Collective::all_gather, {{2, 1}, {4, 1}});
   for (TimedCollective& time : times)
@@ -115,12 +117,12 @@ TEST(CollectiveCosts, BetweenSizesTheCurveIsFollowedAndBeyondThemTheModel) {
     return costs.time_s(specs::Collective::all_gather, bytes, span) /
            specs::collective_s(specs::Collective::all_gather, bytes, span, kTruth);
   };
-  EXPECT_NEAR(over_law(8192, {2, 1}), 1, 0.05);  // between 4 and 16 KiB, both by the first protocol
+  EXPECT_NEAR(over_law(8192, {2, 1}), 1, 0.05);  // between 4 and 16 KiB, where both use the first protocol
   EXPECT_NEAR(over_law(1 << 19, {2, 1}), 2, 0.1);
-  EXPECT_GT(over_law(32768, {2, 1}), 1.2);  // in between
+  EXPECT_GT(over_law(32768, {2, 1}), 1.2);  // between two protocols
   EXPECT_LT(over_law(32768, {2, 1}), 1.8);
   EXPECT_NEAR(over_law(1 << 30, {2, 1}), 2, 0.1);
-  EXPECT_NEAR(over_law(1 << 28, {64, 1}), 2, 0.1);  // as the nearest span, which is 4 ranks
+  EXPECT_NEAR(over_law(1 << 28, {64, 1}), 2, 0.1);  // as in the nearest measured span, which has 4 ranks
 }
 
 TEST(CollectiveCosts, SayWhatATimeComesFrom) {
@@ -134,8 +136,8 @@ TEST(CollectiveCosts, SayWhatATimeComesFrom) {
   EXPECT_EQ(borrowed->operation, specs::Collective::all_gather);
   EXPECT_EQ(borrowed->span, (Span{8, 1}));
   EXPECT_FALSE(borrowed->within_sizes);
-  EXPECT_FALSE(
-      costs.basis(specs::Collective::all_gather, 5000, {4, 2}));  // nothing was measured across nodes
+  // Nothing was measured across nodes.
+  EXPECT_FALSE(costs.basis(specs::Collective::all_gather, 5000, {4, 2}));
 }
 
 TEST(CollectiveCosts, AnOperationThatWasNotMeasuredTakesTheLinksOfTheMostAlike) {
@@ -165,7 +167,7 @@ TEST(CollectiveCosts, RefuseWhatCannotTellLatencyFromBandwidth) {
   EXPECT_EQ(refused(one_size), "one size only: 4.00 KiB");
   times = exact_times(specs::Collective::all_gather, {{2, 1}});
   times.resize(4);
-  times[3].time_s.value = Measures::kNone;  // and broken ones are passed over
+  times[3].time_s.value = Measures::kNone;  // a broken time is ignored
   EXPECT_EQ(refused(times), "3 times; a fit needs 4");
 }
 
@@ -192,8 +194,8 @@ TEST(CollectiveCosts, OverAnotherNetworkOnlyTheNodesStayAsMeasured) {
   const CollectiveCosts links = CollectiveCosts({}).over(link);
   EXPECT_NEAR(links.time_s(specs::Collective::all_reduce, 1e7, {4, 4}),
               specs::collective_s(specs::Collective::all_reduce, 1e7, {4, 4}, other), 1e-12);
-  EXPECT_TRUE(std::isnan(
-      links.time_s(specs::Collective::all_reduce, 1e7, {8, 2})));  // of the links of a node nothing is known
+  // The links within a node are unknown.
+  EXPECT_TRUE(std::isnan(links.time_s(specs::Collective::all_reduce, 1e7, {8, 2})));
   EXPECT_FALSE(std::isnan(links.within(link).time_s(specs::Collective::all_reduce, 1e7, {8, 2})));
 }
 
@@ -226,12 +228,13 @@ TEST(CollectiveCosts, UseThePointsThatMayBeUsed) {
   const auto points = merge_repeats(studies);
   const auto times = timed_collectives(points, points.front().machine, "mpi");
   ASSERT_EQ(times.size(), 1);
-  EXPECT_EQ(times.front().time_s.value, 3e-5);  // in place, as both were measured at as many sizes
+  EXPECT_EQ(times.front().time_s.value,
+            3e-5);  // in place is preferred if both were measured at equally many sizes
   EXPECT_EQ(times.front().span, (Span{2, 1}));
 }
 
-// Times of a noisy formula are predicted within that noise; those of a protocol that one size alone has, are
-// not.
+// Held-out times of a noisy formula are predicted within the noise. A time is not predicted if only its size
+// uses another protocol.
 TEST(CollectiveCosts, HeldOutSizesAreToldByTheOthers) {
   auto times = exact_times(specs::Collective::all_gather, {{2, 1}});
   const auto exact = held_out_collectives(times);

@@ -1,4 +1,4 @@
-// A study that was made of known links, known computing and the very programs of its points.
+// A study computed from known links, known compute times and the actual programs of its points.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ inline const specs::Network kTwoLinks{{2e-6, 1 / 20e9}, {10e-6, 1 / 2e9}};
 inline constexpr int64_t kRanksPerNode = 2;
 inline constexpr double kUpdatePerElement = 1e-9, kProgress = 0.4;
 
-// One node of two ranks and nodes of two: seconds a block takes for a sample.
+// Returns the true compute times of the blocks for the batch of a point.
 inline ComputeTimes true_times(const specs::ModelTable& table, const Point& point) {
   const auto batch = static_cast<double>(point.training.batch_size);
   ComputeTimes times;

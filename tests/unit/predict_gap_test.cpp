@@ -1,4 +1,5 @@
-// A step that was made of known computing, one late rank and known links: each part is found again.
+// A step is composed of known compute times, one late rank and known links. The analysis finds each of these
+// parts again.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +16,7 @@ namespace {
 constexpr double kBackward = 0.04, kForward = 0.02, kLate = 0.005;
 const specs::Network kNetwork{{2e-6, 1 / 10e9}, {}};
 
-// One all-reduce of all gradients behind the backward pass: nothing hides it.
+// Returns a program with one all-reduce of all gradients after backward, so nothing hides it.
 strategies::Program one_all_reduce(size_t num_blocks, double bytes) {
   using What = strategies::Instruction::What;
   strategies::Program program;
@@ -27,7 +28,8 @@ strategies::Program one_all_reduce(size_t num_blocks, double bytes) {
   return program;
 }
 
-// Rank 3 computes kLate longer, the others wait for it. extra_s: exposed beyond what the links take.
+// Rank 3 computes for kLate longer and the others wait for it. `extra_s` is exposed time beyond what the
+// links need.
 Record step_record(double bytes, double extra_s) {
   Record record = training_record("ddp", 4, 4, 1);
   const auto table = *known_table(record.point.training.model);
@@ -40,7 +42,7 @@ Record step_record(double bytes, double extra_s) {
   Series block_time{"block_time", 4, 2 + 2 * static_cast<int64_t>(table.blocks.size()), {}};
   for (int rank = 0; rank < 4; ++rank) {
     for (int i = 0; i < 9; ++i) {
-      step.values.push_back(m.step_s + (i == 4 ? 1 : 0));  // one step in which the machine was busy
+      step.values.push_back(m.step_s + (i == 4 ? 1 : 0));  // the machine was busy during one step
       exposed.values.push_back(communication_s + (rank == 3 ? 0 : kLate) + (i == 4 ? 0.5 : 0));
     }
     block_time.values.push_back(0);
@@ -81,7 +83,8 @@ TEST(Gap, PartsAddUpAndAreFound) {
   ASSERT_EQ(all.size(), 1);
   const Gap& gap = all.front();
   EXPECT_NEAR(gap.compute_s + gap.skew_s + gap.communication_s, gap.step_s, 1e-12);
-  EXPECT_NEAR(gap.step_s, report.points.back().measures.step_s, 1e-9);  // the busy step is not among them
+  EXPECT_NEAR(gap.step_s, report.points.back().measures.step_s,
+              1e-9);  // without the step during which the machine was busy
   EXPECT_NEAR(gap.skew_s, 0.75 * kLate, 1e-9);
   EXPECT_NEAR(gap.compute_s, kForward + kBackward + 0.25 * kLate, 1e-9);
   EXPECT_NEAR(gap.operations_s, specs::collective_s(specs::Collective::all_reduce, 4e6, {4, 1}, kNetwork),
@@ -104,7 +107,7 @@ TEST(Gap, SaysWhatWasNotMeasured) {
   ASSERT_EQ(all.size(), 1);
   EXPECT_EQ(all.front().missing, "no measured times of all_reduce or a similar operation");
   EXPECT_TRUE(std::isnan(all.front().unexplained_s()));
-  EXPECT_NEAR(all.front().skew_s, 0.75 * kLate, 1e-9);  // what was measured is still reported
+  EXPECT_NEAR(all.front().skew_s, 0.75 * kLate, 1e-9);  // what was measured is reported nevertheless
   const Table table = gap_table(alone.points, alone.predictors);
   EXPECT_EQ(cell(table, 0, "unexplained").text, "-");
   EXPECT_EQ(cell(table, 0, "expectation").text,

@@ -1,4 +1,4 @@
-// The growth of steps with nodes: fitted from made-up rows and studies whose growth is known.
+// Tests the fit of how steps get slower with more nodes, on invented rows and studies whose growth is known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,10 +12,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double kGrowth = 4e-4;  // seconds of an operation across nodes, for each doubling
+constexpr double kGrowth = 4e-4;  // seconds per operation across nodes, for each doubling of the nodes
 
-// Steps of 0.5 s and more. Those on the least nodes are `scale` times as long as simulated, as all others are
-// before they grow; noise of 2 % either way.
+// Returns steps of 0.5 s and more, whose simulated time is too short by the factor `scale` on all numbers of
+// nodes. On top of that, steps grow with the number of nodes, with a little noise on the growth.
 std::vector<GrowthRow> rows_on(const std::vector<int64_t>& nodes, int64_t of_each, double scale = 1) {
   std::vector<GrowthRow> rows;
   for (const int64_t n : nodes)
@@ -38,14 +38,14 @@ TEST(Growth, IsFoundInRowsThatGrow) {
   EXPECT_LE(growth->operation_s.low, growth->operation_s.value);
   EXPECT_GE(growth->operation_s.high, growth->operation_s.value);
   EXPECT_EQ(growth->num_rows, 24);
-  // Of 80 operations on 16 nodes: four doublings from one node.
+  // 80 operations on 16 nodes have grown by four doublings since one node.
   EXPECT_NEAR(growth->added_s(16, 80).value / (4 * 80 * kGrowth), 1, 0.01);
   EXPECT_EQ(growth->added_s(1, 80).value, 0);
   EXPECT_THAT(growth->text(), HasSubstr("for each doubling of nodes beyond 1"));
   EXPECT_THAT(growth->text(), HasSubstr("fitted from 24 rows on 1 to 8 nodes"));
 }
 
-// What steps on the least nodes take longer, too, is an error of another kind.
+// If steps on the fewest nodes also take longer than simulated, that is another kind of error.
 TEST(Growth, IsNotWhatEveryRowLacks) {
   const auto growth = fit_growth(rows_on({2, 4, 8}, 6, 1.3));
   ASSERT_TRUE(growth.has_value());
@@ -75,7 +75,7 @@ TEST(Growth, NeedsSeveralNumbersOfNodes) {
   EXPECT_TRUE(fit_growth(rows_on({1, 2}, 6)).has_value());
   EXPECT_EQ(growth_without(rows_on({1}, 1), 0), 0);
   std::vector<GrowthRow> rows = rows_on({1, 2, 4}, 4);
-  rows.push_back({4, 1e6, 1, 1});  // weighs more than all others
+  rows.push_back({4, 1e6, 1, 1});  // a row that outweighs all others
   EXPECT_NEAR(growth_without(rows, rows.size() - 1) / kGrowth, 1, 0.01);
 }
 
@@ -90,7 +90,7 @@ double grown_s(const Point& point, double seconds) {
          std::log2(static_cast<double>(point.ranks) / static_cast<double>(kRanksPerNode));
 }
 
-// The study of the other tests, on 1, 2 and 4 nodes, with steps that grow.
+// Returns the study of the other tests, on 1, 2 and 4 nodes, with steps that grow.
 StudyData growing_study(double seconds, int64_t most_ranks = 8) {
   StudyData growing = study();
   for (Record& record : growing.records) {
@@ -125,7 +125,8 @@ TEST_F(PredictGrowth, IsInPredictionsForMoreNodes) {
     ASSERT_EQ(prediction.unknown, "");
     const double truth_s = true_step(wanted).step_s + grown_s(wanted, kSeconds);
     EXPECT_NEAR(prediction.step_s.value / truth_s, 1, 0.08) << strategy;
-    EXPECT_LT(prediction.step_s.value - grown_s(wanted, kSeconds), 0.9 * truth_s);  // it matters
+    EXPECT_LT(prediction.step_s.value - grown_s(wanted, kSeconds),
+              0.9 * truth_s);  // the growth is a large part of the step
     EXPECT_LE(prediction.step_s.low, prediction.step_s.value);
     EXPECT_GE(prediction.step_s.high, prediction.step_s.value);
     EXPECT_NEAR(prediction.parts.exposed_s, prediction.parts.step_s - prediction.parts.compute_s,
@@ -140,13 +141,13 @@ TEST_F(PredictGrowth, IsInPredictionsForMoreNodes) {
   EXPECT_THAT(table.notes, testing::Contains(HasSubstr("Steps grow by")));
 }
 
-// Held-out points have the growth that the others say.
+// For a held-out point, the growth that the other points have is included.
 TEST_F(PredictGrowth, IsInHeldOutPoints) {
   for (const HeldOut& held : predictors_[0].held_out())
     EXPECT_NEAR(held.error(), 0, 0.12) << held.merged->strategy << " on " << held.merged->point.ranks;
 }
 
-// It is of the measured network, and not known where only one number of nodes was measured.
+// The growth belongs to the measured network, and it is unknown if only one number of nodes was measured.
 TEST_F(PredictGrowth, IsAbsentWhereItIsNotKnown) {
   const specs::Link other{"other", 10e-6, 2e9, ""};
   const Point wanted = point("ddp", 32, 8);

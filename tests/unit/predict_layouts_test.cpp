@@ -1,5 +1,5 @@
-// Predictions of layouts that nobody measured, from points that leave the model whole; the search for the
-// best of them.
+// Tests predictions of parallel layouts that were not measured, from points that do not divide the model, and
+// the search for the best layouts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST_F(PredictLayouts, TakeWhatTheirStagesTakeTogether) {
     }
 }
 
-// With fewer micro-batches the same computing waits longer for other stages.
+// With fewer micro-batches, a larger part of the step is spent waiting for other stages.
 TEST_F(PredictLayouts, HaveBubbles) {
   const auto bubble = [&](const char* schedule, int64_t micro_batches) {
     Point wanted = laid_out(1, 4, "ddp", schedule);
@@ -87,7 +87,8 @@ TEST_F(PredictLayouts, AreSearched) {
   EXPECT_EQ(cell(table, 0, "nodes").value, 4);
 }
 
-// A layout is listed once, under its fastest schedule; what the rule of thumb takes is listed, too.
+// A layout is listed once, with its fastest schedule. The layout that the rule of thumb prefers is also
+// listed.
 TEST_F(PredictLayouts, AreListedOnceAndWithTheRulesChoice) {
   PredictQuery query = query_of({8});
   query.strategies = {resolved_strategy("ddp"), resolved_strategy("fsdp(shard=optimizer)")};
@@ -112,10 +113,10 @@ TEST_F(PredictLayouts, AreShortlistedWithTheRulesChoice) {
     points.push_back(laid_out(tensor, pipeline));
   std::vector<LayoutCandidate> all;
   for (size_t i = 0; i < points.size(); ++i) all.push_back({&points[i], static_cast<double>(5 - i % 4)});
-  // By step: 3 (2 s), 2 (3 s), 1 (4 s), 0 and 4 (5 s).
+  // Sorted by step: 3 (2 s), 2 (3 s), 1 (4 s), then 0 and 4 (5 s).
   EXPECT_THAT(shortlist(all, 2), testing::ElementsAre(3u, 2u));
   EXPECT_THAT(shortlist(all, 9), testing::ElementsAre(3u, 2u, 1u, 0u, 4u));
-  all[3].step_s = 9;  // the rule's
+  all[3].step_s = 9;  // this is the layout of the rule of thumb
   EXPECT_THAT(shortlist(all, 3), testing::ElementsAre(2u, 1u, 3u));
   EXPECT_TRUE(is_before_by_rule(points[3], points[1]));
   EXPECT_TRUE(is_before_by_rule(points[1], points[2]));
@@ -128,7 +129,8 @@ TEST_F(PredictLayouts, AreShortlistedWithTheRulesChoice) {
   EXPECT_LT(shortlist_size(9, true), shortlist_size(9, false));
 }
 
-// The suite plans the very layouts of the table, complete, each in three starts of the ranks.
+// The suite plans exactly the layouts of the table, with all their options, and each in three starts of the
+// ranks.
 TEST_F(PredictLayouts, BecomeASuite) {
   PredictQuery query = query_of({8});
   query.batch_sizes = {2};
@@ -163,7 +165,7 @@ TEST_F(PredictLayouts, BecomeASuite) {
   EXPECT_THROW(shortlist_suite(large, query), UsageError);
 }
 
-// Where no copy of the model fits on a rank, layouts do.
+// If no copy of the model fits on one rank, layouts that divide it do.
 TEST_F(PredictLayouts, ThatFitComeFirst) {
   PredictQuery query = query_of({8});
   query.strategies = {resolved_strategy("ddp")};
@@ -183,7 +185,7 @@ TEST_F(PredictLayouts, ThatFitComeFirst) {
   EXPECT_THAT(none.notes.at(0), HasSubstr("Shown are those that need least."));
 }
 
-// What would have a layout: a larger global batch, and smaller micro-batches; both do.
+// If no layout is possible, the notes suggest a larger global batch or smaller micro-batches, and both work.
 TEST_F(PredictLayouts, SayWhatWouldHaveOne) {
   const auto tables_of = [&](const PredictQuery& query) {
     return predicted_layouts_tables(

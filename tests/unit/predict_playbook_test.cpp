@@ -1,5 +1,5 @@
-// The layouts of the playbook held against predictions: the figures of analysis/predict/README.md,
-// recomputed.
+// Compares predictions with the layouts that the playbook measured, and recomputes the figures of
+// analysis/predict/README.md.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@
 namespace shardmark {
 namespace {
 
-// The numbers of a column, without its rows that hold none.
+// Returns the numbers in a column, without rows that have none.
 std::vector<double> numbers_of(const Table& table, const std::string& column) {
   std::vector<double> numbers;
   for (size_t row = 0; row < table.rows.size(); ++row)
@@ -40,7 +40,7 @@ std::string right(const Table& table, const char* column) {
 
 double error_in_percent(const PlaybookPrediction& one) { return 100 * (one.step_s / one.row->step_s - 1); }
 
-// [predicate] of all predictions that ran.
+// Returns the errors of all predictions for layouts that ran and for which `which` holds.
 template <class Which>
 std::vector<double> errors_where(const std::vector<PlaybookPrediction>& predictions, const Which& which) {
   std::vector<double> errors;
@@ -58,11 +58,12 @@ TEST(Playbook, StepsOfThePlaybookAreOfTheirOwnBatch) {
   const PlaybookRow& first = playbook_rows().front();
   const specs::ModelTable table_1b =
       specs::model_spec(first.point.training.model.name).table(first.point.training.model.options);
-  const double tokens_per_s = 256 * 4096.0 / 8 / first.step_s;  // 39,273, an MFU of 38.3 % of 989.5 TFLOP/s
+  const double tokens_per_s =
+      256 * 4096.0 / 8 / first.step_s;  // 39,273 tokens/s, an MFU of 38.3 % of 989.5 TFLOP/s
   EXPECT_NEAR(table_1b.step_flops() / 4096 * tokens_per_s / 989.5e12, 0.383, 0.001);
 
-  // 1B on 1 node, pipeline 4, 4 micro-batches of 2 samples on 2 copies: 16 sequences at 21,650 tokens/s a
-  // GPU.
+  // The model with 1B parameters on one node, with pipeline 4 and 4 micro-batches of 2 samples on 2 copies,
+  // has 16 sequences per step at 21,650 tokens/s per GPU.
   const auto small = std::find_if(playbook_rows().begin(), playbook_rows().end(),
                                   [](const PlaybookRow& row) { return row.point.global_batch() == 16; });
   ASSERT_NE(small, playbook_rows().end());
@@ -71,7 +72,7 @@ TEST(Playbook, StepsOfThePlaybookAreOfTheirOwnBatch) {
     EXPECT_EQ(one.row->point.global_batch(), kPlaybookBatch);
 }
 
-// analysis/predict/README.md's figures of the playbook, recomputed.
+// Recomputes the figures about the playbook in analysis/predict/README.md.
 TEST(Playbook, LayoutsAreRankedAsTheReadmeSays) {
   const std::vector<PlaybookPrediction>& predictions = all_predictions();
   const auto others = std::count_if(playbook_rows().begin(), playbook_rows().end(), [](const auto& row) {

@@ -1,4 +1,5 @@
-// Predictions held against scaling that others published. The bounds are what is reached, a little wider.
+// Compares predictions with published scaling results. The bounds are slightly wider than the errors that
+// were reached.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -29,7 +30,7 @@ int64_t num_parameters(const PublishedScaling& scaling) {
   return specs::model_spec(model.name).table(model.options).num_parameters();
 }
 
-// The largest |error| of a row; prints all.
+// Prints the errors of all rows and returns the largest absolute one.
 double worst_error(const PublishedScaling& scaling) {
   const std::vector<PredictedRow> predicted = predicted_rows(scaling);
   double worst = 0;
@@ -44,7 +45,7 @@ double worst_error(const PublishedScaling& scaling) {
 }
 
 TEST(Published, ModelsAreTheOnesMeasured) {
-  EXPECT_EQ(num_parameters(published("GPT 125M on A100 40GB")), 125'311'488);  // the source's NumParams
+  EXPECT_EQ(num_parameters(published("GPT 125M on A100 40GB")), 125'311'488);  // NumParams in the source
   EXPECT_EQ(num_parameters(published("GPT 760M on A100 40GB")), 760'470'528);
 }
 
@@ -55,7 +56,8 @@ TEST(Published, TheFirstRowCalibrates) {
   }
 }
 
-// A layout whose copy has more ranks than micro-batches computes for longer on one GPU than its step takes.
+// Calibration inverts the simulation of a layout. If a copy has more ranks than micro-batches, one GPU would
+// compute for longer than the whole step takes.
 TEST(Published, AnyLayoutThatCalibratesEqualsWhatWasMeasured) {
   PublishedScaling links = published("Llama 3.1 8B, context parallel 2, on H100");
   std::mt19937_64 random(1);
@@ -85,7 +87,7 @@ TEST(Published, AnyLayoutThatCalibratesEqualsWhatWasMeasured) {
   EXPECT_GT(num_beyond, 10);
 }
 
-// Differences of nearly equal times are 0, not a remainder of rounding of either sign.
+// The difference of two nearly equal times is exactly 0 instead of a rounding error.
 TEST(Published, ExposedCommunicationIsNoRoundingError) {
   for (const PublishedScaling& scaling : published_scalings())
     for (const PredictedRow& row : predicted_rows(scaling))
@@ -93,7 +95,8 @@ TEST(Published, ExposedCommunicationIsNoRoundingError) {
           << scaling.name << ": " << row.exposed_s;
 }
 
-// Links add what they cost: more across nodes than within one, and never more than all operations take.
+// Communication costs more across nodes than within a node, and the exposed part is never longer than all
+// operations together.
 TEST(Published, LinksCost) {
   for (const PublishedScaling& scaling : published_scalings()) {
     const std::vector<PredictedRow> rows = predicted_rows(scaling);
@@ -112,8 +115,8 @@ TEST(Published, Llama8BOn128H100) {
   EXPECT_LT(worst_error(published("Llama 3.1 8B, torch.compile, on H100 96GB")), 0.03);
 }
 
-// Rows of weak scaling hardly change, so a prediction that nothing changes is what ours has to be better
-// than.
+// In weak scaling the step hardly changes. So a prediction must be better than the assumption that nothing
+// changes.
 TEST(Published, WeakScalingIsPredictedAsTheReadmeSays) {
   const auto errors = [](const PublishedScaling& scaling, bool unchanged) {
     std::vector<double> percent;

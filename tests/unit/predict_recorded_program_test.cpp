@@ -1,4 +1,5 @@
-// Points that were held out are predicted by the program that was measured, whatever strategies write today.
+// Held-out points are predicted with the program that was recorded in the study, whatever the strategies
+// generate today.
 #include <gtest/gtest.h>
 
 #include "analysis/frame/merged.h"
@@ -8,7 +9,7 @@
 namespace shardmark {
 namespace {
 
-// Its fsdp gathered every group twice, as programs did before units stayed in their slots.
+// In this study, fsdp gathered every group twice, because units did not stay in their slots then.
 TEST(RecordedProgram, PredictsThePointsOfAnOlderStudy) {
   const std::vector<StudyData> studies = {read_study(SHARDMARK_TEST_DATA "/studies/shaped.h5")};
   const std::vector<MergedPoint> points = merge_repeats(studies);

@@ -1,5 +1,5 @@
-// How many layouts are worth measuring, and how steps grow with nodes, by the playbook: the figures of
-// analysis/predict/README.md and of the screen, recomputed.
+// Tests how many layouts are worth measuring, and how steps grow with nodes, with the data of the playbook.
+// Recomputes the figures in analysis/predict/README.md and on the screen.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,13 +14,13 @@
 namespace shardmark {
 namespace {
 
-// As where nothing is known of the growth with nodes.
+// Returns the predictions without the growth with the number of nodes.
 Job without_growth(Job job) {
   for (PlaybookPrediction& one : job) one.step_s = one.simulated_s;
   return job;
 }
 
-// Whether one of the shortlist is within 5 % of the best of the job.
+// Returns whether the shortlist contains a layout within 5 % of the best of the job.
 bool holds_a_good_one(const Job& job, size_t size) {
   double most = 0, listed = 0;
   for (const PlaybookPrediction& one : job) most = std::max(most, tokens_per_s(one));
@@ -29,20 +29,20 @@ bool holds_a_good_one(const Job& job, size_t size) {
   return listed >= 0.95 * most;
 }
 
-// The smallest that does.
+// Returns the smallest size of such a shortlist.
 size_t needed(const Job& job) {
   size_t size = 1;
   while (!holds_a_good_one(job, size)) ++size;
   return size;
 }
 
-// The fewest that suffice for nine of ten jobs, and one more, as shortlist.h has it.
+// Returns the size that suffices for nine of ten jobs, plus one, as shortlist.h defines it.
 size_t calibrated(std::vector<size_t> of_each) {
   std::sort(of_each.begin(), of_each.end());
   return of_each[(9 * of_each.size() + 9) / 10 - 1] + 1;
 }
 
-// Of how many jobs the calibration by the others holds.
+// Returns for how many jobs a size calibrated on the other jobs suffices.
 size_t left_out_that_hold(const std::vector<size_t>& of_each) {
   size_t holding = 0;
   for (size_t i = 0; i < of_each.size(); ++i) {
@@ -53,7 +53,8 @@ size_t left_out_that_hold(const std::vector<size_t>& of_each) {
   return holding;
 }
 
-// The share of draws of half of a job's layouts in which the shortlist holds a good one of that half.
+// Draws half of the layouts of a job many times. Returns the share of draws for which the shortlist contains
+// a good layout of that half.
 double share_of_halves(const Job& job, size_t size) {
   constexpr int kDraws = 200;
   std::mt19937_64 random(1);
@@ -66,8 +67,8 @@ double share_of_halves(const Job& job, size_t size) {
   }
   return static_cast<double>(holding) / kDraws;
 }
-// How many layouts --layouts suggests is calibrated on these sets, and the screen says how well it does
-// there.
+// --layouts suggests a number of layouts that is calibrated on these jobs. The screen says how well it works
+// for them.
 TEST(Playbook, ShortlistsHoldAGoodLayout) {
   struct Group {
     std::vector<size_t> needed = {}, needed_without = {};
@@ -131,8 +132,9 @@ TEST(Playbook, ShortlistsHoldAGoodLayout) {
       fmt::format("{:.0f} % on 2 to 8 nodes, {:.0f} % on 16 to 64", percent(few), percent(many)));
 }
 
-// How far steps on one number of nodes are off, with what the rows on the others say in this form: the factor
-// of the median, mean over 2 to 64 nodes. operations: what grows with each doubling.
+// Predicts the steps on each number of nodes with a growth that is fitted to the other rows. Returns the
+// factor by which the median is off, averaged over 2 to 64 nodes. `operations` gives the quantity that grows
+// with each doubling of the nodes.
 template <class Operations>
 double factor_off(const Operations& operations, bool only_fewer = false) {
   const std::vector<PlaybookPrediction>& all = predictions_of_all_rows();
@@ -154,7 +156,8 @@ double factor_off(const Operations& operations, bool only_fewer = false) {
   return std::exp(mean(logs));
 }
 
-// How many layouts each shortlist on many nodes needs with what rows on fewer nodes say in this form.
+// Returns the sizes of shortlists that jobs on many nodes need if the growth is fitted to rows on fewer
+// nodes.
 template <class Operations>
 std::vector<size_t> needed_on_many_nodes(const Operations& operations) {
   std::vector<size_t> sizes;
@@ -172,8 +175,8 @@ std::vector<size_t> needed_on_many_nodes(const Operations& operations) {
   return sizes;
 }
 
-// The form of the growth is one of the two that are off least of those beside it, and the one of them that
-// ranks layouts better; growth.h says so.
+// Two forms of the growth have nearly the smallest errors. Of these two, the one in use ranks layouts better,
+// as growth.h explains.
 TEST(Playbook, StepsGrowWithNodesAsTheReadmeSays) {
   const auto of_operations = [](const auto& one) { return one.across.operations; };
   const auto of_their_time = [](const auto& one) { return one.across.seconds; };

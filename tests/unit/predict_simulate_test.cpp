@@ -1,4 +1,5 @@
-// The event simulation on programs whose times can be added up by hand; programs as series.
+// Tests the event simulation on programs whose times can be added by hand, and programs that are stored as a
+// series.
 #include <gtest/gtest.h>
 
 #include "analysis/predict/predictor.h"
@@ -12,7 +13,8 @@ namespace {
 
 using What = strategies::Instruction::What;
 
-// Two blocks, one operation after each block's backward, both waited for before the update.
+// Returns a program with two blocks. An operation starts after the backward of each block, and the update
+// waits for both.
 strategies::Program two_buckets() {
   strategies::Program program;
   add(program, What::data);
@@ -37,14 +39,15 @@ TEST(Simulate, WithoutProgressAllCommunicationIsExposed) {
   EXPECT_DOUBLE_EQ(step.step_s, 51);
 }
 
-// The first operation runs while block 0 computes backward, 4 s: 6 of its 10 s remain.
+// The first operation overlaps with the backward of block 0, which takes 4 s. So 6 of its 10 s remain.
 TEST(Simulate, OperationsHideBehindWhatComputesMeanwhile) {
   EXPECT_DOUBLE_EQ(simulate(two_buckets(), kTimes, {10, 20}, 1).exposed_s, 26);
   EXPECT_DOUBLE_EQ(simulate(two_buckets(), kTimes, {10, 20}, 0.5).exposed_s, 28);
   EXPECT_DOUBLE_EQ(simulate(two_buckets(), kTimes, {3, 0}, 1).exposed_s, 0);
 }
 
-// Started at the end of a step, needed by the second block of the next: data and a block, 3 s, hide a part.
+// The operation starts at the end of a step and is needed by the second block of the next step. Loading data
+// and the first block take 3 s and hide a part of it.
 TEST(Simulate, OperationsReachIntoTheNextStep) {
   strategies::Program program;
   add(program, What::data);
@@ -59,7 +62,7 @@ TEST(Simulate, OperationsReachIntoTheNextStep) {
   EXPECT_DOUBLE_EQ(simulate(program, kTimes, {2}, 1).exposed_s, 0);
 }
 
-// A wait for a later operation waits for those before it: they share one queue.
+// Operations share one queue, so waiting for the second one also waits for the first.
 TEST(Simulate, OneQueue) {
   strategies::Program program;
   start(program, {specs::Collective::all_gather, 100, {2, 1}});

@@ -1,4 +1,5 @@
-// Predictions on a study that was made of known links, known computing and the very programs of its points.
+// Tests predictions on a study computed from known links, known compute times and the actual programs of its
+// points.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ TEST_F(Predict, PointsThatWereHeldOut) {
   ASSERT_EQ(predictors_.size(), 1);
   EXPECT_NEAR(predictors_[0].progress(), kProgress, 0.051);
   const auto& held_out = predictors_[0].held_out();
-  EXPECT_EQ(held_out.size(), 24);  // but for single
+  EXPECT_EQ(held_out.size(), 24);  // all but `single`
   for (const HeldOut& held : held_out)
     EXPECT_NEAR(held.error(), 0, 0.03)
         << held.merged->strategy << " " << held.merged->point.ranks << " ranks";
@@ -36,7 +37,7 @@ TEST_F(Predict, OtherNumbersOfRanks) {
     }
 }
 
-// Of repeats in two studies, block times that differ.
+// The two studies contain repeats whose block times differ.
 TEST_F(Predict, TheOrderOfStudiesChangesNothing) {
   StudyData later = study();
   later.environment.started = "2026-02-02T00:00:00Z";
@@ -57,7 +58,8 @@ TEST_F(Predict, TheOrderOfStudiesChangesNothing) {
   EXPECT_EQ(steps[0], steps[1]);
 }
 
-// Points with warnings and points without times of blocks are named apart: they are mended differently.
+// Points with warnings and points without block times are listed separately, because they need different
+// remedies.
 TEST_F(Predict, NamesWhatItDoesNotUse) {
   EXPECT_TRUE(why_unused(points_).empty());
   StudyData other = study();
@@ -118,17 +120,18 @@ TEST_F(Predict, PlotMarksEveryHeldOutPoint) {
   for (const HeldOut& held : predictors_[0].held_out()) {
     EXPECT_GE(count({1e3 * held.merged->measures.step_s, 1e3 * held.predicted.step_s}), 1)
         << held.merged->strategy;
+    // There is one curve for each of the 4 strategies.
   }
   EXPECT_EQ(std::count_if(plots[0].curves.begin(), plots[0].curves.end(),
                           [](const Curve& curve) { return curve.form == Form::dots; }),
-            4);  // strategies
+            4);
 }
 
-// How many ranks share a node is the cluster's: a model that was measured on one rank alone has no nodes of
-// its own.
+// The number of ranks per node is a property of the cluster. A model that was measured only on one rank gets
+// it from the other models.
 TEST_F(Predict, EveryModelLiesOnTheSameNodes) {
   Record alone = measured("ddp", 1, 2);
-  alone.point.seed = 7;  // another family
+  alone.point.seed = 7;  // makes it another family
   studies_[0].records.push_back(alone);
   const MergedPoints points = merge_repeats(studies_);
   PredictQuery query;
@@ -174,7 +177,8 @@ TEST_F(Predict, TheBestThatFits) {
   EXPECT_EQ(known, (std::set<int64_t>{2, 4}));
 }
 
-// A study of one node says nothing of links between nodes: the table of the best says what to give.
+// A study on one node has no information about links between nodes. The table of the best points says which
+// flag provides it.
 TEST_F(Predict, WhatIsLeftOutHasAReason) {
   std::erase_if(studies_[0].records, [](const Record& record) { return record.point.ranks > kRanksPerNode; });
   const MergedPoints points = merge_repeats(studies_);
@@ -200,7 +204,7 @@ TEST_F(Predict, WhatIsLeftOutHasAReason) {
   EXPECT_EQ(notes_of({2, 4, 16}).first, 3u);
 }
 
-// Above 100 % is believed only where both intervals say so.
+// An efficiency above 100 % is credible only if both intervals support it.
 TEST_F(Predict, EfficiencyAboveAllIsMarked) {
   PredictQuery query;
   query.ranks = {2};

@@ -1,4 +1,4 @@
-// Programs written by hand.
+// Helpers that write programs by hand.
 #pragma once
 
 #include "strategies/program.h"

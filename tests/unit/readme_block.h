@@ -1,8 +1,8 @@
-// What tests recompute of pages: a block of analysis/README.md or analysis/COLUMNS.md that the program knows,
-// between
+// Checks parts of pages that tests recompute: rows of the table in analysis/predict/README.md, and blocks of
+// analysis/README.md and analysis/COLUMNS.md, which stand between
 // <!-- NAME -->
 // and
-// <!-- end of NAME -->, and rows of the table in analysis/predict/README.md.
+// <!-- end of NAME -->.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace shardmark {
 
-// The block is this text; where it is not, the failure names a copy of the page that holds it.
+// Expects this text in the block. If it differs, the failure names a corrected copy of the page.
 inline void expect_block(const std::string& page, const std::string& name, const std::string& text) {
   const std::string path = SHARDMARK_SOURCE_DIR "/analysis/" + page, readme = read_text(path);
   const std::string begin = "<!-- " + name + " -->\n", end = "<!-- end of " + name + " -->";

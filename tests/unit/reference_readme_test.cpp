@@ -1,5 +1,5 @@
-// The tables of the H100 and the H200 in results/README.md say what the files in results/reference say, and
-// the MFU follows from its step, the FLOPs of a step and one peak.
+// The tables of the H100 and the H200 in results/README.md agree with the files in results/reference, and the
+// MFU follows from the step time, the FLOPs per step and the peak.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 const std::string kReadme = SHARDMARK_SOURCE_DIR "/results/README.md";
 const std::string kReference = SHARDMARK_SOURCE_DIR "/results/reference/";
 
-// The cells of a table's rows, which follow `num_lines` lines of heading.
+// Returns the cells of the rows of a table, which follow `num_lines` lines of headings.
 std::vector<std::vector<std::string>> rows_below(const std::string& heading, int num_lines) {
   const std::string text = read_text(kReadme);
   const size_t begin = text.find(heading), end = text.find("\n\n", begin);
@@ -35,7 +35,8 @@ std::vector<std::vector<std::string>> rows_below(const std::string& heading, int
   return rows;
 }
 
-// A row: a strategy with tokens/s, step, peak and MFU; a peer with step, peak and ratio.
+// A row has a strategy with its tokens/s, step, peak memory and MFU, and a peer with its step, peak memory
+// and ratio.
 std::vector<std::vector<std::string>> rows_of_readme() {
   return rows_below("tokens/s   step   peak     MFU", 2);
 }
@@ -45,7 +46,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// The number before `unit` in the sentence on MFU, in its unit of 10^12.
+// Returns the number before `unit` in the sentence about MFU, times 10^12.
 double tera_in_readme(const std::string& unit) {
   const std::string text = read_text(kReadme);
   std::smatch found;
@@ -63,7 +64,8 @@ const std::vector<StudyData>& reference_studies() {
   return all;
 }
 
-// GPT-2 of 124 million parameters, bf16, batch 16: "zero3", or "single, recomputed".
+// Returns the point of GPT-2 with 124 million parameters, bf16 and batch 16 for a row such as "zero3" or
+// "single, recomputed".
 const MergedPoint* point_of(const std::vector<MergedPoint>& all, const std::string& row) {
   const std::string name = row.substr(0, row.find(','));
   for (const MergedPoint& merged : all) {
@@ -76,7 +78,8 @@ const MergedPoint* point_of(const std::vector<MergedPoint>& all, const std::stri
   return nullptr;
 }
 
-std::string with_comma(double number) {  // "427,825"
+// Formats 427825 as "427,825".
+std::string with_comma(double number) {
   const auto whole = static_cast<int64_t>(std::round(number));
   return fmt::format("{},{:03}", whole / 1000, whole % 1000);
 }
@@ -99,7 +102,7 @@ TEST(ReferenceReadme, SaysWhatTheStudiesSay) {
   }
 }
 
-// The number before a text in the README.
+// Returns the number before a text in the README.
 std::string before_in_readme(const std::string& text) {
   const std::string readme = one_line(read_text(kReadme));
   const size_t end = readme.find(text);
@@ -108,7 +111,8 @@ std::string before_in_readme(const std::string& text) {
   return readme.substr(begin, end - begin);
 }
 
-// The step of `single` in bf16, nothing recomputed, which does not depend on what else a study holds.
+// Returns the step time of `single` in bf16 without recomputation. It does not depend on the other points of
+// a study.
 std::string single_step_ms(const std::vector<MergedPoint>& all, const std::string& model, int64_t batch) {
   for (const MergedPoint& merged : all) {
     const TrainingPoint& t = merged.point.training;
@@ -140,7 +144,8 @@ TEST(ReferenceReadme, SaysHowFastAMatrixProductIs) {
   EXPECT_EQ(before_in_readme(" % of that peak"), fmt::format("{:.0f}", 100 * best / sheet));
 }
 
-// Time a step of the kernels whose names hold one of these words; all of them by the first line.
+// The time per step of the kernels whose names contain one of these words. The first line of the file has the
+// time of all kernels.
 TEST(ReferenceReadme, SaysWhatTheKernelsTake) {
   std::istringstream h100(read_text(kReference + "h100-kernels-gpt2.txt"));
   std::string line, all;
@@ -159,7 +164,7 @@ TEST(ReferenceReadme, SaysWhatTheKernelsTake) {
             fmt::format("{:.1f}", std::stod(h200.substr(h200.find(take) + take.size()))));
 }
 
-// From the printed numbers alone, so each is as exact as its digits.
+// This uses only the printed numbers, so the tolerance is their rounding.
 TEST(ReferenceReadme, MfuFollowsFromStepFlopsAndOnePeak) {
   const double peak = tera_in_readme("TFLOP/s"), flops = tera_in_readme("TFLOP a step");
   for (const auto& row : rows_of_readme()) {
@@ -168,7 +173,8 @@ TEST(ReferenceReadme, MfuFollowsFromStepFlopsAndOnePeak) {
     const double mfu = 100 * flops / step_s / peak,
                  rounding = 0.05 + mfu * (0.005e-3 / step_s + 0.05e12 / peak);
     EXPECT_NEAR(std::stod(row[4]), mfu, rounding) << row[0];
-    EXPECT_NEAR(tokens_per_s * step_s, 16 * 1024, 0.003 * 16 * 1024) << row[0];  // a mean by a median
+    EXPECT_NEAR(tokens_per_s * step_s, 16 * 1024, 0.003 * 16 * 1024)
+        << row[0];  // one is a mean, the other a median
   }
 }
 
@@ -193,8 +199,8 @@ TEST(ReferenceReadme, SaysOfPeersWhatTheirFileSays) {
   }
 }
 
-// A row: a model; steps of ours with torch's kernels, with fused ones and as graphs, and of torch.compile;
-// its ratios to the latter two of ours.
+// A row has a model, our step times (PyTorch's kernels, fused kernels, CUDA graphs), the step time of
+// torch.compile, and the ratios of the latter two of ours to it.
 TEST(ReferenceReadme, SaysOfTheH200WhatItsFilesSay) {
   const auto rows = rows_below("step, ms                   single", 1);
   ASSERT_EQ(rows.size(), 2u);

@@ -1,4 +1,4 @@
-// Choices: resolving against a table, and text that reads back exactly.
+// Tests choices: how they are resolved against a table of options, and that their text is read back exactly.
 #include <gmock/gmock.h>
 
 #include "schema_fixture.h"

@@ -1,4 +1,4 @@
-// What damage to its files may do to a study: it is seen, named in one line, and costs no other record.
+// Tests damaged files of a study. Damage is detected, described in one line, and never affects other records.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -24,9 +24,9 @@ TEST(StudyDamage, AJournalTornAnywhereLosesOnlyItsLastRecord) {
   for (size_t size = last; size < lines.size(); ++size) {
     write_text(path + ".journal", lines.substr(0, size));
     write_text(path + ".samples", samples);
+    // The remainder is cut in the same way, so it is tested only at some of the sizes.
     ASSERT_EQ(read_study(path).records.size(), 2u) << size;
-    if (size % 13 != 0 && size != last && size + 1 != lines.size())
-      continue;  // what is left is cut the same way
+    if (size % 13 != 0 && size != last && size + 1 != lines.size()) continue;
     Study study = Study::resume(path, sample_environment());
     ASSERT_EQ(study.known().size(), 2u) << size;
     study.append(filled_record(2));
@@ -95,8 +95,8 @@ TEST(StudyDamage, ATruncatedFileIsOneLine) {
   }
 }
 
-// HDF5 checks its own structures, but neither numbers nor texts: without the seal most of these would be
-// read.
+// HDF5 has checksums for its own structures, but not for numbers and texts. Without our seal, most of these
+// changes would go unnoticed.
 TEST(StudyDamage, EveryFlippedByteOfAFileIsSeen) {
   const ScratchDirectory scratch(memory_directory());
   const std::string path = scratch / "x.h5";
@@ -113,7 +113,8 @@ TEST(StudyDamage, EveryFlippedByteOfAFileIsSeen) {
   EXPECT_THAT(usage_error([&] { read_study(path); }), HasSubstr("x.h5 is damaged, cut off, or was changed"));
 }
 
-// What is not sealed by us is input like any other: it is read, or named as damaged, and ends no process.
+// A file that we did not seal is input like any other. It is read or reported as damaged, and never crashes
+// the process.
 TEST(StudyDamage, EveryFlippedByteUnderAValidSealIsReadOrRefused) {
   const ScratchDirectory scratch(memory_directory());
   const std::string path = scratch / "x.h5";
@@ -122,10 +123,11 @@ TEST(StudyDamage, EveryFlippedByteUnderAValidSealIsReadOrRefused) {
   const std::string whole = read_text(path);
   std::vector<size_t> places;
   for (size_t at = kSealBytes; at < whole.size(); at += 1 + whole.size() / 400) places.push_back(at);
-  // The heaps of texts have no checksum, and the library takes their sizes on trust.
+  // HDF5 has no checksum for the heaps of texts and trusts their sizes.
   for (size_t heap = 0; (heap = whole.find("GCOL", heap)) != std::string::npos; ++heap)
     for (size_t at = heap; at < std::min(heap + 80, whole.size()); at += 19) places.push_back(at);
-  // In a child: HDF5 1.10 loses memory where it refuses a damaged structure, which a sanitizer would tell.
+  // Runs in a child process, because HDF5 1.10 leaks memory when it refuses a damaged structure, which a
+  // sanitizer would report.
   const int status = status_of(in_child([&] {
     int num_refused = 0;
     constexpr int kMasks[] = {0xff, 0x01, 0x80};
@@ -148,7 +150,7 @@ TEST(StudyDamage, EveryFlippedByteUnderAValidSealIsReadOrRefused) {
   EXPECT_EQ(status, 0);
 }
 
-// A study with one point, made by hand: without a column, and with a number in a column of whole numbers.
+// Writes a study with one point by hand: without one column, or with a given number in a column of integers.
 void write_edited(const std::string& path, const std::string& missing, const std::string& column = "",
                   int64_t number = 0) {
   const h5::Id file = h5::create_file(path);
@@ -177,7 +179,7 @@ TEST(StudyDamage, AMissingColumnIsNamed) {
   write_edited(path, "");
   EXPECT_EQ(read_study(path).records.size(), 1u);
   for (const RecordColumn& column : make_columns()) {
-    if (column.name == "id") continue;  // without it there is no number of points
+    if (column.name == "id") continue;  // the number of points follows from this column
     write_edited(path, column.name);
     EXPECT_THAT(usage_error([&] { read_study(path); }),
                 HasSubstr("x.h5 is damaged: column '" + column.name + "' is missing"));

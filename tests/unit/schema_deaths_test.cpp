@@ -1,4 +1,5 @@
-// A point in which a rank crashed: its outcome, its second attempt, and the one record that stays.
+// Tests a point during which a rank crashed: its outcome, its second attempt, and that only one record
+// remains.
 #include <gmock/gmock.h>
 
 #include "schema/journal.h"
@@ -50,7 +51,8 @@ TEST(Study, RemembersAPointThatEndedTheJob) {
   expect_records(read_study(path), {first, second});
 }
 
-// A job that ended without a verdict, by a time limit: the next one ends for another reason.
+// A job that reached its time limit leaves a point without an outcome. If the next job fails for another
+// reason, that point is not blamed.
 TEST(Study, APointOfAnEarlierJobIsNotBlamed) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -78,7 +80,8 @@ TEST(Study, ASecondDeathIsFinal) {
   EXPECT_TRUE(kept.ended_job);
 }
 
-// After the machine was fixed: in one study, also across another crash of the job.
+// After a repair of the machine, failed points can be measured again in the same study, also across another
+// crash.
 TEST(Study, MeasuresFailedPointsAgainWhenAsked) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -129,7 +132,7 @@ std::vector<Series> interval(double value) {
   return {{"interval_end", 1, 1, {value}}, {"interval_time", 2, 1, {value, value + 0.5}}};
 }
 
-// A run of hours whose ranks die keeps the intervals that it got to.
+// If ranks die during a run of hours, the intervals that were completed are kept.
 TEST(Study, KeepsTheIntervalsOfAPointThatDies) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -153,7 +156,8 @@ TEST(Study, KeepsTheIntervalsOfAPointThatDies) {
   EXPECT_EQ(after.records[0].series("interval_end")->values, (std::vector<double>{1, 2, 3}));
 }
 
-// The second attempt begins anew, and a torn interval takes nothing else with it.
+// The second attempt starts from the beginning, and an interval that was written only partly affects nothing
+// else.
 TEST(Study, IntervalsBelongToTheirAttempt) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -166,18 +170,19 @@ TEST(Study, IntervalsBelongToTheirAttempt) {
     study.begin(record);
     study.extend(record.id, interval(2));
     study.extend("another", interval(3));
-    study.extend(record.id, {{"interval_end", 2, 1, {0, 0}}});  // other rows than before
+    study.extend(record.id,
+                 {{"interval_end", 2, 1, {0, 0}}});  // the number of rows differs from the earlier intervals
     study.extend(record.id, interval(4));
   }
   std::filesystem::resize_file(samples_path(path), std::filesystem::file_size(samples_path(path)) - 1);
-  const auto seen = read_study(path).under_way;  // without the last one, whose samples are torn
+  const auto seen = read_study(path).under_way;  // without the last interval, whose samples are incomplete
   ASSERT_TRUE(seen.has_value());
   EXPECT_EQ(seen->series("interval_end")->values, std::vector<double>{2});
   Study::resume(path, sample_environment());
   EXPECT_FALSE(read_study(path).under_way.has_value()) << "its job is over, and another has begun";
 }
 
-// A requeued job may land on other nodes.
+// A requeued job may run on other nodes.
 TEST(Study, AnotherKernelIsNoReasonToRefuse) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";

@@ -1,4 +1,4 @@
-// What kills and full disks may do to a study: never lose what append() returned for.
+// Tests kills and full disks: a record for which append() returned is never lost.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ TEST(StudyFaults, PublishingRefusesToLoseARecord) {
   write_journal(path, 3);
   Study study = Study::resume(path, sample_environment());
   const std::string samples = read_text(path + ".samples");
-  write_text(path + ".samples", samples.substr(0, samples.size() - 1));  // a disk that forgets
+  write_text(path + ".samples", samples.substr(0, samples.size() - 1));  // a disk that lost data
   EXPECT_THAT(usage_error([&] { study.publish(); }),
               HasSubstr("x.h5.journal: 2 of 3 records can be read back"));
   write_text(path + ".samples", samples);
@@ -31,7 +31,7 @@ TEST(StudyFaults, PublishingRefusesToLoseARecord) {
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
 }
 
-// A child appends and tells the number of each append that returned; it is killed at a random moment.
+// A child process appends records and reports each append that returned. It is killed at a random moment.
 TEST(StudyFaults, KilledWritersLoseNothingThatWasAppended) {
   std::mt19937 random(1);
   size_t most = 0;
@@ -40,12 +40,12 @@ TEST(StudyFaults, KilledWritersLoseNothingThatWasAppended) {
   const auto start = std::chrono::steady_clock::now();
   Study::resume(first / "x.h5", sample_environment()).append(filled_record(1));
   const std::chrono::duration<double, std::micro> once = std::chrono::steady_clock::now() - start;
-  std::uniform_real_distribution<double> moment(0,
-                                                std::max(60000.0, 12 * once.count()));  // as slow as the disk
+  // The moments are scaled to the speed of the disk.
+  std::uniform_real_distribution<double> moment(0, std::max(60000.0, 12 * once.count()));
   for (int round = 0; round < 60; ++round) {
     const ScratchDirectory scratch;
     const std::string path = scratch / "x.h5";
-    Study::create(path, sample_environment());  // and let go of it
+    Study::create(path, sample_environment());  // create the study and release its lock
     int pipe[2];
     ASSERT_EQ(::pipe(pipe), 0);
     const pid_t child = in_child([&] {
@@ -64,14 +64,14 @@ TEST(StudyFaults, KilledWritersLoseNothingThatWasAppended) {
     ::close(pipe[0]);
     most = std::max(most, returned);
     expect_first_records(read_study(path), returned);
-    Study study = Study::resume(path, sample_environment());  // no lock is left behind
+    Study study = Study::resume(path, sample_environment());  // the lock was released
     study.append(filled_record(static_cast<int64_t>(study.known().size())));
     expect_first_records(read_study(path), returned + 1);
   }
   EXPECT_GT(most, 1u) << "no kill came late enough to mean anything";
 }
 
-// A child turns the published file into a journal, appends one record and publishes, over and over.
+// A child process repeatedly turns the published file into a journal, appends a record and publishes.
 TEST(StudyFaults, KillsWhilePublishingAndResumingLoseNothing) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -101,7 +101,8 @@ TEST(StudyFaults, KillsWhilePublishingAndResumingLoseNothing) {
   EXPECT_GT(before, 25u) << "no kill came late enough to mean anything";
 }
 
-// Reads while another process appends, publishes and resumes: always a whole study that only grows.
+// Reads the study while another process appends, publishes and resumes. Every reader sees a complete study
+// that only grows.
 TEST(StudyFaults, ReadersNeverSeeHalfAStudy) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -124,7 +125,8 @@ TEST(StudyFaults, ReadersNeverSeeHalfAStudy) {
   expect_first_records(read_study(path), 41);
 }
 
-// A file-size limit stands for a full disk: the same calls fail, in the same places.
+// A limit on the size of files stands in for a full disk, because it makes the same calls fail at the same
+// places.
 TEST(StudyFaults, AFullDiskKeepsWhatWasAppended) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -163,7 +165,7 @@ TEST(StudyFaults, PublishingOnAFullDiskKeepsTheJournal) {
     EXPECT_THAT(message, HasSubstr("cannot write " + path));
     EXPECT_THAT(message, HasSubstr("File too large; what was recorded is kept in its journal"));
     if (::testing::Test::HasFailure()) ::_exit(2);
-    ::exit(0);  // HDF5 closes itself on the way out, and must not spoil the status
+    ::exit(0);  // HDF5 closes its files at exit, which must not change the status
   }));
   EXPECT_EQ(status, 0);
   EXPECT_FALSE(std::filesystem::exists(path));
@@ -172,8 +174,8 @@ TEST(StudyFaults, PublishingOnAFullDiskKeepsTheJournal) {
   expect_first_records(read_study(path), 5);
 }
 
-// Median over appends `from` to `to`. In memory, so that it is our own cost and not that of a disk others
-// use.
+// Returns the median time of the appends from `from` to `to`. The study is in memory, so that this is our own
+// cost and not that of a shared disk.
 double seconds_per_append(Study& study, int64_t from, int64_t to) {
   std::vector<double> seconds;
   for (int64_t i = from; i < to; ++i) {

@@ -1,4 +1,4 @@
-// Files for people: whole, or as they were.
+// Tests the output files for people: they are either complete or unchanged.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>
@@ -75,14 +75,14 @@ TEST(WriteWhole, DoesNotWaitForAPipeThatNobodyReads) {
   EXPECT_THAT(usage_error([&] { write(pipe, "one"); }), HasSubstr("no process reads this pipe"));
 }
 
-// A writer that is killed leaves its file without a lock.
+// The lock on the unfinished file goes away if its writer is killed.
 TEST(FileBeside, GoesWithItsWriterOrWithTheNextOne) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "page.html";
   const pid_t writer = ::fork();
   if (writer == 0) {
     const FileBeside unfinished(path);
-    ::_exit(unfinished ? 0 : 1);  // no destructor
+    ::_exit(unfinished ? 0 : 1);  // leaves without calling destructors
   }
   int status = 1;
   ASSERT_EQ(::waitpid(writer, &status, 0), writer);

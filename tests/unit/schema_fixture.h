@@ -1,4 +1,4 @@
-// What the tests of schema/ share: a directory that goes away, and records in which no field has its default.
+// Shared by the tests of schema/: a temporary directory, and records in which no field has its default value.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class ScratchDirectory {
   std::string path_;
 };
 
-// Runs work in a child process, which leaves without destructors. Returns its process id.
+// Runs `work` in a child process that exits without calling destructors. Returns its process id.
 template <class Work>
 pid_t in_child(Work work) {
   const pid_t child = ::fork();
@@ -53,7 +53,7 @@ inline int status_of(pid_t child) {
   return status;
 }
 
-// Where syncing costs nothing and no other process slows us down.
+// Returns a directory in memory, where a sync costs nothing and other processes do not slow us down.
 inline std::string memory_directory() {
   return std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string();
 }
@@ -69,7 +69,8 @@ inline void write_text(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// Gives a field a value that depends on `number` and differs from its default and from its neighbours'.
+// Gives a field a value that depends on `number` and differs from the default and from the neighbouring
+// fields.
 inline void fill(std::string& member, int64_t number) {
   member = "text \"" + std::to_string(number) + "\"\n\tµ, (x)";
 }
@@ -83,19 +84,19 @@ inline void fill(Choice& member, int64_t number) {
   member.options["word"] = "full";
 }
 
-// Every field is filled; `number` also tells records of one study apart.
+// Returns a record in which all fields are set. `number` also distinguishes the records of a study.
 inline Record filled_record(int64_t number) {
   Record record;
   visit_fields(record, [field = number](const char*, const char*, const char*, auto& member) mutable {
     fill(member, ++field);
   });
   record.id = "record-" + std::to_string(number);
-  record.point.ranks = 2 + number % 7;  // what a run can have, or it is no study
+  record.point.ranks = 2 + number % 7;  // a value that a run can have; the reader checks it
   record.point.repeat = 1 + number % 5;
-  record.measures.mfu = mfu_of(record.measures);  // a study's reader derives it
+  record.measures.mfu = mfu_of(record.measures);  // computed when a study is read
   for (const SeriesInfo& info : kSeries) {
     const bool one_column = info.name == "peak";
-    if (info.name == "optimizer") continue;  // a point without this series
+    if (info.name == "optimizer") continue;  // the point lacks this series
     Series series{std::string(info.name), 2, one_column ? 1 : 3 + number % 2, {}};
     for (int64_t i = 0; i < series.rows * series.columns; ++i)
       series.values.push_back(static_cast<double>(number) + 0.001 * static_cast<double>(i));
@@ -152,7 +153,7 @@ inline Environment sample_environment() {
   return environment;
 }
 
-// The message of the UsageError that action throws; it must be one line.
+// Returns the message of the UsageError that `action` throws, which must be a single line.
 template <class Action>
 std::string usage_error(Action action) {
   try {
@@ -166,14 +167,14 @@ std::string usage_error(Action action) {
   return "";
 }
 
-// Every record there is whole, and they are the first ones in order.
+// Expects that all records are complete and are the first ones, in order.
 inline void expect_first_records(const StudyData& data, size_t at_least) {
   EXPECT_GE(data.records.size(), at_least);
   for (size_t i = 0; i < data.records.size(); ++i)
     expect_same(filled_record(static_cast<int64_t>(i)), data.records[i]);
 }
 
-// A study of `count` records in a journal.
+// Writes a study of `count` records as a journal.
 inline void write_journal(const std::string& path, int64_t count) {
   Study study = Study::create(path, sample_environment());
   for (int64_t i = 0; i < count; ++i) study.append(filled_record(i));

@@ -1,4 +1,4 @@
-// results/FORMAT.md lists what a study holds; it is made from the field table.
+// results/FORMAT.md documents the contents of a study. It is generated from the table of fields.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Studies of earlier versions are read by what columns were called then: the kept ones are of schema 1.4 and
-// older.
+// Studies of earlier versions are read with the former names of columns. The two files here have schema 1.4
+// and older.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace shardmark {
 namespace {
 
-// Training points that hold what a strategy's program predicted.
+// Returns the number of training points that have the predictions of their strategy's program.
 int num_with_predictions(const std::string& path) {
   int count = 0;
   for (const Record& record : read_study(path, Load::without_samples).records) {
@@ -30,7 +30,7 @@ TEST(FormerNames, OfAPublishedStudy) {
 
 TEST(FormerNames, OfAJournal) { EXPECT_GT(num_with_predictions(SHARDMARK_TEST_DATA "/studies/small.h5"), 4); }
 
-// A former name is no column of today, or it would be read as two.
+// A former name must not be the name of a current column, or it would be read as both.
 TEST(FormerNames, AreNamesOfNothingElse) {
   Record record;
   visit_fields(record, [&](std::string_view name, auto, auto, auto&) {

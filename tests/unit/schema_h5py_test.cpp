@@ -1,5 +1,5 @@
-// A study is readable without our code: h5py sees columns, units, flags, texts and ragged samples as
-// documented.
+// A study can be read without our code: h5py finds the columns, units, flags, texts and ragged samples that
+// are documented.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -34,7 +34,7 @@ with h5py.File(sys.argv[1]) as f:
     assert json.loads(f['environment/versions'].asstr()[()])['torch'] == '2.11.0'
 )";
 
-// A Python that has these modules; "" when there is none.
+// Returns a Python that has these modules, or "" if there is none.
 std::string python_with(const std::string& modules) {
   for (const std::string candidate : {SHARDMARK_SOURCE_DIR "/.venv/bin/python", "python3"})
     if (std::system((candidate + " -c 'import " + modules + "' 2>/dev/null").c_str()) == 0) return candidate;
@@ -52,7 +52,7 @@ TEST(StudyFile, IsReadableWithH5py) {
   EXPECT_EQ(std::system((python + " " + (scratch / "read.py") + " " + (scratch / "x.h5")).c_str()), 0);
 }
 
-// results/read_study.py makes the step times anew from raw samples.
+// results/read_study.py computes the step times from the raw samples.
 TEST(StudyFile, TheExampleForPandasRuns) {
   const std::string python = python_with("h5py, pandas");
   if (python.empty()) GTEST_SKIP() << "no python with h5py and pandas";

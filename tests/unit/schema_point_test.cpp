@@ -1,4 +1,4 @@
-// The identity of a point: everything that defines the measurement, and nothing else.
+// Tests the identity of a point, which contains everything that defines the measurement and nothing else.
 #include "schema/point.h"
 #include "schema_fixture.h"
 
@@ -24,7 +24,7 @@ bool lies_in(const Whole& whole, const Member& member) {
   return at >= start && at < start + sizeof(Whole);
 }
 
-// Changes each column of the field table that belongs to a point, and asks whether the id follows.
+// Changes each column that belongs to a point, and checks whether the id changes as expected.
 void expect_relevant(const Point& base, bool training_counts, bool collective_counts) {
   int num_columns = 0;
   Record record;
@@ -69,7 +69,7 @@ TEST(PointId, IgnoresTheOrderOfOptions) {
   EXPECT_EQ(point_id(one), point_id(other));
 }
 
-// Written down, because a study of yesterday must be resumable tomorrow.
+// The ids are hard-coded here, because studies that exist must be resumable with later versions.
 TEST(PointId, IsTheSameInEveryBuild) {
   Point point;
   point.workload = "collective";

@@ -1,4 +1,5 @@
-// A study that another launch goes on with: what must be as it was, what may differ, and what is said of it.
+// Tests a study that another launch resumes: what must not have changed, what may differ, and what is
+// reported about it.
 #include <gmock/gmock.h>
 
 #include "schema_fixture.h"
@@ -17,7 +18,7 @@ TEST(StudyResumed, NamesWhatDiffers) {
     change(now);
     return usage_error([&] { Study::resume(path, now); });
   };
-  for (int round = 0; round < 2; ++round) {  // a journal, then a published file
+  for (int round = 0; round < 2; ++round) {  // first a journal, then a published file
     EXPECT_THAT(message([](Environment& e) { e.world_ranks = 4; }), HasSubstr(": ranks (3, now 4);"));
     EXPECT_THAT(message([](Environment& e) { e.threads_per_rank = 1; }),
                 HasSubstr(": threads per rank (2, now 1);"));
@@ -37,7 +38,7 @@ TEST(StudyResumed, NamesWhatDiffers) {
                 HasSubstr("now 1), revision"));
     if (round == 0) Study::resume(path, sample_environment()).publish();
   }
-  ASSERT_EQ(read_study(path).records.size(), 1u);  // no refusal harmed it
+  ASSERT_EQ(read_study(path).records.size(), 1u);  // the refusals did not change the study
   expect_same(read_study(path).records[0], filled_record(1));
   EXPECT_FALSE(std::filesystem::exists(path + ".journal"));
 }
@@ -57,7 +58,7 @@ TEST(StudyResumed, TellsAnEditOfTheSuiteAndKeepsBothTexts) {
                 " began, and points of both texts are in it: line 2: 'repeats: 5' is 'repeats: 1' now, "
                 "and 2 more lines"));
   ::testing::internal::CaptureStderr();
-  Study::resume(path, now).publish();  // not edited again
+  Study::resume(path, now).publish();  // the suite has not changed again
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   const Environment kept = read_study(path).environment;
   EXPECT_EQ(kept.suite_text, now.suite_text);
@@ -74,7 +75,7 @@ TEST(StudyResumed, AnywhereIsOfItsLatestLaunchAndSaysWhatChanged) {
   Environment now = sample_environment();
   now.world_ranks = 4;
   now.started = "2026-02-02T00:00:00Z";
-  for (int round = 0; round < 2; ++round) {  // a journal, then a published file
+  for (int round = 0; round < 2; ++round) {  // first a journal, then a published file
     Study study = Study::resume(path, now, {}, GoesOn::anywhere);
     now.world_ranks = 5;
     study.publish();

@@ -1,4 +1,5 @@
-// A study from creation over publishing to resuming: what goes in comes out, and what must be refused is.
+// Tests a study from its creation to publishing and resuming: records are read back unchanged, and invalid
+// operations are refused.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -44,7 +45,7 @@ TEST(Study, EveryFieldSurvivesJournalAndFile) {
   {
     Study study = Study::create(path, sample_environment());
     for (const Record& record : mixed_records()) study.append(record);
-    expect_records(read_study(path), mixed_records());  // while it is written
+    expect_records(read_study(path), mixed_records());  // readable while it is written
     expect_records(read_study(path + ".journal"), mixed_records());
     EXPECT_FALSE(std::filesystem::exists(path));
     study.publish();
@@ -66,7 +67,8 @@ TEST(Study, AnEmptyStudyIsAStudy) {
   EXPECT_TRUE(read_study(scratch / "x.h5").records.empty());
 }
 
-TEST(Study, KeepsLongSeries) {  // several chunks, and points that straddle them
+// The series needs several chunks, and some points straddle two of them.
+TEST(Study, KeepsLongSeries) {
   const ScratchDirectory scratch;
   Study study = Study::create(scratch / "x.h5", sample_environment());
   std::vector<Record> records;
@@ -102,7 +104,7 @@ TEST(Study, ResumesAJournalAndAFile) {
     EXPECT_EQ(study.known().size(), 2u);
     EXPECT_THROW(study.append(filled_record(2)), ContractError);
     study.append(filled_record(3));
-    EXPECT_EQ(read_study(path).records.size(), 3u);  // the journal is ahead of the published file
+    EXPECT_EQ(read_study(path).records.size(), 3u);  // the journal has more than the published file
     study.publish();
   }
   const StudyData data = read_study(path);

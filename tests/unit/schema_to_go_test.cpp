@@ -1,4 +1,4 @@
-// How many points of a sweep are still to be measured, as its journal tells.
+// Tests how the journal of a sweep tells how many points remain to be measured.
 #include <gtest/gtest.h>
 
 #include "schema/json.h"
@@ -7,7 +7,8 @@
 namespace shardmark {
 namespace {
 
-// The plan's ids are in the journal alone; what is tried in a search for the largest batch is none of them.
+// The ids of the planned points are only in the journal. The attempts in a search for the largest batch are
+// not among them.
 TEST(StudyToGo, AJournalTellsHowManyPointsAreToGo) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";
@@ -26,7 +27,7 @@ TEST(StudyToGo, AJournalTellsHowManyPointsAreToGo) {
   const auto to_go = [&] { return read_study(path).num_to_go; };
   EXPECT_EQ(to_go(), 4);
   Record crashed = record("a");
-  crashed.ended_job = true;  // it is tried once more
+  crashed.ended_job = true;  // it will be tried once more
   study.append(crashed);
   EXPECT_EQ(to_go(), 4);
   study.append(record("a"));

@@ -1,4 +1,5 @@
-// Which layouts of a pipeline end under each order in which a transport serves operations.
+// Tests which pipeline layouts complete and which deadlock, for each order in which a transport executes
+// operations.
 #include "strategies/serving.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kMostStages = 8, kMostMicroBatches = 40;
-using Shape = std::pair<int64_t, int64_t>;  // stages, micro-batches
+using Shape = std::pair<int64_t, int64_t>;  // number of stages, number of micro-batches
 
 std::set<Shape> waiting(const Choice& schedule, Serving serving) {
   std::set<Shape> shapes;
@@ -28,7 +29,8 @@ std::set<Shape> waiting(const Choice& schedule, Serving serving) {
 
 Choice interleaved(int64_t chunks) { return {"interleaved", {{"chunks", chunks}}}; }
 
-// Of NCCL's two orders serial allows gpipe alone, as long as there are more micro-batches than two.
+// With one chunk per rank, NCCL's orders cause no deadlock unless all operations are serialized. Then only
+// GPipe completes if there are more than two micro-batches.
 TEST(Serving, SchedulesOfOneChunkEndUnlessAllIsSerial) {
   for (const char* schedule : {"gpipe", "1f1b", "zero_bubble"}) {
     SCOPED_TRACE(schedule);
@@ -41,8 +43,8 @@ TEST(Serving, SchedulesOfOneChunkEndUnlessAllIsSerial) {
   }
 }
 
-// What the simulation of NCCL's streams found, of rounds that are unequal; the ends of the list are as they
-// are because micro-batches end at 40. With any number of chunks they are the same.
+// The lists are from a simulation of NCCL's streams and contain only layouts with unequal rounds. They end
+// where they do because at most 40 micro-batches are tried. They are the same for any number of chunks.
 TEST(Serving, InterleavedWaitsWhereItsRoundsAreUnequal) {
   const std::set<Shape> under_launch_order = {
       {4, 11}, {5, 13}, {5, 14}, {5, 19}, {6, 15}, {6, 16}, {6, 17}, {6, 22}, {6, 23}, {6, 29}, {7, 17},
@@ -90,7 +92,7 @@ TEST(Serving, WhatWouldWaitIsImpossibleWithWhatToTakeInstead) {
                         "2.26 and CUDA 12.3 or newer"));
 }
 
-// As a sweep finds them.
+// The plan has the same reasons as a sweep.
 TEST(Serving, APlanKnowsTheOrderOfItsTransport) {
   const Suite suite = parse_suite(
       "training: {model: mlp, strategy: ddp, batch_size: 1, ranks: 2, pipeline: 2, accumulation: 4, "

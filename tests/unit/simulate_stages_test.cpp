@@ -1,5 +1,5 @@
-// The programs of all stages of a pipeline together: every message is met, and they take what their schedule
-// says.
+// Simulates the programs of all stages of a pipeline together: every message has a sender and a receiver, and
+// the step takes as long as its schedule predicts.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ Drawn draw(std::mt19937& random) {
   return drawn;
 }
 
-// Of the ranks of one pipeline.
+// Returns the programs of the ranks of one pipeline.
 std::vector<Program> programs_of(const Point& point, int64_t data_index, bool norm, bool trains = true) {
   const specs::Mesh mesh = specs::mesh_of(point);
   const Strategy& how = strategy(point.training.strategy.name);
@@ -97,14 +97,15 @@ TEST(StagesTogether, MeetInEveryLayout) {
   }
 }
 
-// Every part as long, forward 1 s and backward 2 s: as the schedule's own timeline has it.
+// All parts take equally long, 1 s forward and 2 s backward. The simulated step equals the schedule's
+// timeline.
 TEST(StagesTogether, TakeWhatTheScheduleTakes) {
   for (const char* schedule : kPipelineSchedules)
     for (const double latency_s : {0.0, 0.5}) {
       Drawn layout{"ddp", schedule};
       layout.stages = 4, layout.micro_batches = 8;
       layout.chunks = std::string(schedule) == "interleaved" ? 2 : 1;
-      layout.layers = layout.stages * layout.chunks - 1;  // and the head
+      layout.layers = layout.stages * layout.chunks - 1;  // one more block is the head
       Point point = point_of(layout);
       point.training.stages = "blocks";
       const std::vector<Program> programs = programs_of(point, 0, false);

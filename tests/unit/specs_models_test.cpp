@@ -1,4 +1,5 @@
-// The models' tables: published sizes, the options' errors, the order that strategies rely on.
+// Tests the tables of the models: published sizes, errors for invalid options, and the order that strategies
+// rely on.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -17,8 +18,8 @@ ModelTable table_of(const std::string& name, const Options& given = {}) {
 }
 
 TEST(ModelTables, HaveThePublishedParameterCounts) {
-  EXPECT_EQ(table_of("gpt2").num_parameters(),
-            124'439'808);  // Hugging Face, from_pretrained(...).num_parameters()
+  // These are the values of from_pretrained(...).num_parameters() in Hugging Face's library.
+  EXPECT_EQ(table_of("gpt2").num_parameters(), 124'439'808);
   EXPECT_EQ(table_of("gpt2_medium").num_parameters(), 354'823'168);
   EXPECT_EQ(table_of("gpt2_large").num_parameters(), 774'030'080);
   EXPECT_EQ(table_of("gpt2_xl").num_parameters(), 1'557'611'200);
@@ -33,10 +34,10 @@ TEST(ModelTables, HaveThePublishedParameterCounts) {
             11'689'512);
   EXPECT_EQ(table_of("resnet", {{"layers", 34}, {"image", 224}, {"classes", 1000}}).num_parameters(),
             21'797'672);
-  EXPECT_EQ(table_of("resnet", {{"layers", 18}}).num_parameters(), 11'173'962);  // CIFAR form
+  EXPECT_EQ(table_of("resnet", {{"layers", 18}}).num_parameters(), 11'173'962);  // the form for CIFAR images
   EXPECT_EQ(table_of("resnet", {{"layers", 34}}).num_parameters(), 21'282'122);
-  // He et al. 2015, table 6, count option A: 0.27, 0.46, 0.85, 1.7 million; two projections with their norms
-  // are more.
+  // He et al. 2015, table 6, list 0.27, 0.46, 0.85 and 1.7 million parameters with shortcuts of type A. Our
+  // models have two projections with their norms in addition.
   const int64_t projections = 16 * 32 + 32 * 64 + 2 * (32 + 64);
   EXPECT_EQ(table_of("resnet", {{"layers", 20}}).num_parameters(), 269'722 + projections);
   EXPECT_EQ(table_of("resnet", {{"layers", 32}}).num_parameters(), 464'154 + projections);
@@ -47,20 +48,20 @@ TEST(ModelTables, HaveThePublishedParameterCounts) {
 }
 
 TEST(ModelTables, HaveThePublishedArithmetic) {
-  // torchvision's published GFLOPS count multiply-adds of convolutions and classifier: 4.09 for
-  // ResNet-50, 1.81 for 18.
+  // torchvision publishes multiply-adds of the convolutions and the classifier as GFLOPS: 4.09 for ResNet-50
+  // and 1.81 for ResNet-18.
   EXPECT_NEAR(table_of("resnet", {{"layers", 50}}).step_flops() / 3 / 2, 4.09e9, 0.005e9);
   EXPECT_NEAR(table_of("resnet", {{"layers", 18}, {"image", 224}, {"classes", 1000}}).step_flops() / 3 / 2,
               1.81e9, 0.005e9);
-  // PaLM's 6 N + 12 L C T per token: N without position embedding, biases and norms.
+  // PaLM counts 6 N + 12 L C T FLOPs per token. N excludes the position embedding, biases and norms.
   const double n = 12.0 * 12 * 768 * 768 + 50257.0 * 768;
   EXPECT_DOUBLE_EQ(table_of("gpt2").step_flops(), 1024 * (6 * n + 12.0 * 12 * 768 * 1024));
-  // All but the token embedding and the 65 norms is in products.
+  // All parameters except the token embedding and the 65 norms are used in matrix products.
   const double n_8b = 8'030'261'248 - 128'256.0 * 4096 - 65.0 * 4096;
   EXPECT_DOUBLE_EQ(table_of("llama_8b").step_flops(), 8192 * (6 * n_8b + 12.0 * 32 * 4096 * 8192));
 }
 
-// Strategies rely on these.
+// Strategies rely on these properties.
 TEST(ModelTables, AreWellFormed) {
   for (const auto& [name, law] : Registry<ModelSpec>::instance().entries()) {
     const ModelTable table = table_of(name);

@@ -1,4 +1,5 @@
-// The parts of all_to_all_v: nothing is lost or invented, and the busiest rank is the one that it should be.
+// Tests how all_to_all_v divides the data among ranks: nothing is lost or added, and the expected rank is the
+// busiest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,22 +46,22 @@ TEST(SharedOut, TheHotRankReceivesMost) {
   const Parts parts = share_out(parts_of("hot(share=0.5)"), 4, 1200);
   EXPECT_EQ(parts.between(3, 0), 600);
   EXPECT_EQ(parts.between(3, 1), 200);
-  EXPECT_EQ(parts.busiest(), 2400);  // of 4 x 1200
+  EXPECT_EQ(parts.busiest(), 2400);  // of 4 x 1200 in total
   EXPECT_DOUBLE_EQ(parts.moved(), (600 + 3 * 1000) / 4.0);
 }
 
-// What the busiest rank exchanges with others is what goes over its link; its own part stays where it is.
+// Only what the busiest rank exchanges with other ranks uses its link. What it keeps does not move.
 TEST(SharedOut, OwnPartsGoOverNoLink) {
   EXPECT_EQ(share_out(parts_of("equal"), 4, 4000).busiest_with_others(), 3000);
   EXPECT_EQ(share_out(parts_of("hot(share=0.5)"), 4, 1200).busiest_with_others(), 3 * 600);
   EXPECT_EQ(Parts(Parts::Rows{{9, 0}, {0, 9}}).busiest_with_others(), 0);
   EXPECT_EQ(Parts(Parts::Rows{{0, 9}, {9, 0}}).busiest_with_others(), 9);
-  EXPECT_EQ(Parts(Parts::Rows{{90, 1, 2}, {7, 0, 3}, {0, 0, 0}}).busiest_with_others(),
-            10);  // sent by rank 1; rank 0 keeps 90
+  // Rank 1 sends 10. The 90 that rank 0 keeps do not count.
+  EXPECT_EQ(Parts(Parts::Rows{{90, 1, 2}, {7, 0, 3}, {0, 0, 0}}).busiest_with_others(), 10);
   EXPECT_EQ(Parts(Parts::Rows{{5}}).busiest_with_others(), 0);
 }
 
-// A plan may be for more ranks than a machine has memory for their square.
+// A plan may have so many ranks that a matrix of their parts would not fit in memory.
 TEST(SharedOut, PartsOfAMillionRanksAreOneRow) {
   const Parts parts = share_out(parts_of("zipf"), 1 << 20, 1 << 24);
   EXPECT_EQ(parts.rows().size(), 1u);
@@ -70,7 +71,8 @@ TEST(SharedOut, PartsOfAMillionRanksAreOneRow) {
 }
 
 TEST(SharedOut, ZipfFallsByItsExponent) {
-  const Parts parts = share_out(parts_of("zipf(exponent=1)"), 3, 1100);  // 1 : 1/2 : 1/3
+  const Parts parts =
+      share_out(parts_of("zipf(exponent=1)"), 3, 1100);  // parts are in the ratio 1 : 1/2 : 1/3
   EXPECT_EQ(parts.between(1, 0), 600);
   EXPECT_EQ(parts.between(1, 1), 300);
   EXPECT_EQ(parts.between(1, 2), 200);

@@ -1,4 +1,4 @@
-// Tables of ranks that share a model's blocks and sequences, by their sums.
+// Tests the model tables of tensor-parallel and context-parallel ranks, by their sums.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ ModelTable resolved_table(const std::string& text) {
 }
 
 TEST(Split, RanksHaveTheWholeModelBetweenThem) {
-  // Not cut: positions, norms, and biases that are added to a sum over ranks.
+  // Position embeddings, norms, and biases that are added after a reduction are not sharded.
   const std::pair<const char*, int64_t> models[] = {
       {"gpt2(layers=2, heads=12, vocabulary=50256)", 1024 * 768 + (2 * 6 + 2) * 768},
       {"llama(layers=2, vocabulary=4096)", (2 * 2 + 1) * 2048},
@@ -36,7 +36,8 @@ TEST(Split, RanksHaveTheWholeModelBetweenThem) {
   }
 }
 
-// A strategy's team is of the dimension in which its ranks differ, also where teams of two kinds coincide.
+// The dimension of a process group is the one in which its ranks differ, even if groups of two dimensions
+// have the same ranks.
 TEST(MeshOfRanks, KnowsWhatATeamConsistsOf) {
   const Mesh both{.data = 2, .tensor = 2, .context = 4};
   EXPECT_EQ(both.dimension_of(both.copies()), Dimension::data);
@@ -62,7 +63,7 @@ TEST(Split, IsTheTableItselfOnOneRank) {
 TEST(Split, LayersMakeTheCallsOfTheirPapers) {
   const ModelTable whole = resolved_table("gpt2(layers=1, width=8, heads=2, sequence=6)");
   const BlockSpec tensor = split_table(whole, {.tensor = 2}).blocks[1];
-  ASSERT_EQ(tensor.forward_calls.size(), 2U);  // after attention and the MLP
+  ASSERT_EQ(tensor.forward_calls.size(), 2U);  // after attention and after the MLP
   EXPECT_EQ(tensor.forward_calls[0].what, Collective::all_reduce);
   EXPECT_EQ(tensor.forward_calls[0].numel_per_sample, 6 * 8);
   EXPECT_EQ(tensor.backward_calls.size(), 2U);

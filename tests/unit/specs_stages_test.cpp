@@ -1,4 +1,5 @@
-// Models cut into stages: where the parts begin, and which steps are too long to be written.
+// Tests how a model is divided into pipeline stages: where the parts begin, and which steps are refused
+// because they are too long.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,8 @@ double largest_part(const std::vector<double>& flops, const std::vector<int64_t>
   return largest;
 }
 
-// The least largest part of any way to cut, by trying all last parts.
+// Returns the smallest possible largest part over all ways to divide the blocks, by dynamic programming over
+// the last part.
 double least_largest_part(const std::vector<double>& flops, int64_t parts) {
   const auto count = std::ssize(flops);
   std::vector<double> best(flops.size() + 1, std::numeric_limits<double>::infinity());
@@ -77,9 +79,9 @@ std::vector<int64_t> lengths(const std::vector<int64_t>& bounds) {
   return found;
 }
 
-// The head of Llama 8B is as much work as 1.8 layers, and a part has at most 5 layers' work. Filled from the
-// front the stages have 6, 5, 5, 5, 5, 5, 2 and 1 block, and the first one, which keeps 8 micro-batches under
-// 1f1b, has most.
+// The head of Llama 8B costs as much as 1.8 layers, so a part costs at most 5 layers. If stages were filled
+// from the front, they would have 6, 5, 5, 5, 5, 5, 2 and 1 blocks. The first stage, which holds 8
+// micro-batches under 1F1B, would then have the most blocks.
 TEST(PartBounds, StagesOfALanguageModelAreAsEvenAsTheHeadAllows) {
   const SharedTable llama = model_table(resolve({"llama_8b"}, model_spec("llama_8b").options, "model"));
   EXPECT_THAT(lengths(part_bounds(*llama, 8, /*by_flops=*/true)), ElementsAre(4, 4, 4, 4, 4, 5, 5, 4));
@@ -96,7 +98,8 @@ TEST(PartBounds, EarlierPartsHaveTheFewerBlocks) {
   EXPECT_THAT(lengths(part_bounds(of_weights({0, 0, 0, 0}), 2, true)), ElementsAre(2, 2));
 }
 
-// The number of blocks in the part that has most is the least of all cuts whose largest part is the smallest.
+// The part with the most blocks has as few blocks as possible, among all divisions whose largest part costs
+// as little as this one's.
 TEST(PartBounds, NoOtherCutOfTheSameWorkHasFewerBlocksInEveryPart) {
   std::mt19937_64 random(2);
   for (int trial = 0; trial < 200; ++trial) {
@@ -106,7 +109,7 @@ TEST(PartBounds, NoOtherCutOfTheSameWorkHasFewerBlocksInEveryPart) {
     const std::vector<int64_t> bounds = part_bounds(of_weights(flops), parts, /*by_flops=*/true);
     const double work = largest_part(flops, bounds);
     int64_t least = std::ssize(flops);
-    for (uint64_t set = 0; set < uint64_t{1} << (flops.size() - 1); ++set) {  // blocks that begin a part
+    for (uint64_t set = 0; set < uint64_t{1} << (flops.size() - 1); ++set) {  // the blocks that begin a part
       if (std::popcount(set) != parts - 1) continue;
       std::vector<int64_t> other = {0};
       for (size_t block = 1; block < flops.size(); ++block)
@@ -133,7 +136,8 @@ Point long_step(const std::string& model, int64_t ranks, int64_t pipeline, int64
   return point;
 }
 
-// What would take minutes and gigabytes to write, with a pipeline and without, is refused with what can be.
+// A step that would take minutes and gigabytes to generate is refused, with and without a pipeline. The error
+// says which values work.
 TEST(LayoutImpossible, RefusesStepsOfTooManyPasses) {
   const std::string small = "gpt2(layers=2, width=8, heads=2, sequence=8, vocabulary=16)",
                     deep = "gpt2(layers=4096, width=8, heads=2, sequence=8, vocabulary=16)";

@@ -1,4 +1,5 @@
-// Predicted memory of activations against what ranks measured: studies of an H100 that are kept.
+// Compares the predicted memory of activations with measurements, in the studies of an H100 in this
+// repository.
 #include <gtest/gtest.h>
 
 #include "schema/study.h"
@@ -28,9 +29,10 @@ TEST(Activations, AreWithinATenthOfWhatAGpuHeld) {
   EXPECT_GT(count, 20);
 }
 
-// Of 2 tensor ranks in bf16, by hand, elements of a sample: the embedding's output 32; of a layer 4 x 32
-// whole and (4 x (96 + 2)) / 2 cut; before the head 32. A rank has 50 of 100 words, 4 x 50 logits, in fp32;
-// beside them come the logits in bf16 that these were converted from and their exponentials, or a gradient.
+// Computed by hand for 2 tensor-parallel ranks in bf16, as elements per sample: the output of the embedding
+// has 32, a layer has 4 x 32 that every rank holds and (4 x (96 + 2)) / 2 that are sharded, and the head
+// takes 32 as its input. A rank has 50 of the 100 words of the vocabulary, so 4 x 50 logits in fp32. It also
+// holds the bf16 logits that they were converted from, and in fp32 either their exponentials or a gradient.
 TEST(Activations, OfCutWordsIn16Bits) {
   Point point;
   point.workload = "training";

@@ -1,4 +1,4 @@
-// Strategy auto: each of its branches, by memory and by network.
+// Tests each branch of the strategy `auto`, which decides by memory and network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ class AutoChoice : public ::testing::Test {
     const Choice& strategy = decision.choice().strategy;
     return to_text(without_defaults(strategy, strategies::strategy(strategy.name).options));
   }
-  // A rank's memory that holds this candidate, but none that needs more.
+  // Returns the memory per rank that suffices for this candidate but for none that needs more.
   double just_enough_for(const std::string& name, int64_t ranks) {
     for (const auto& candidate : decide_on(ranks, {}).candidates) {
       const Choice& strategy = candidate.strategy;
@@ -57,7 +57,8 @@ TEST_F(AutoChoice, WhereNothingFitsTheLeanest) {
 }
 
 TEST_F(AutoChoice, AccumulationMakesReductionsDear) {
-  // Cut gradients are reduced in every micro-batch; cut optimizer state needs one reduction a step.
+  // Sharded gradients are reduced in every micro-batch. A sharded optimizer state needs only one reduction
+  // per step.
   const DecisionInputs around{.memory_bytes = just_enough_for("fsdp(shard=optimizer)", 8), .all = kSlow};
   EXPECT_EQ(chosen(decide_on(8, around, 16)), "fsdp(shard=optimizer)");
 }
@@ -67,7 +68,7 @@ TEST_F(AutoChoice, ASlowNetworkBetweenNodesMakesGroups) {
   DecisionInputs around{.memory_bytes = memory, .ranks_per_node = 16, .all = kSlow, .node = {1e-5, 400e9}};
   EXPECT_EQ(chosen(decide_on(32, around)), "fsdp(group=16)");
   around.node = {1e-5, 1e9};
-  around.all = {1e-5, 400e9};  // the network is not what is slow
+  around.all = {1e-5, 400e9};  // the network between nodes is fast here
   EXPECT_EQ(chosen(decide_on(32, around)), "fsdp");
 }
 

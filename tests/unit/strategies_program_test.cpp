@@ -1,5 +1,5 @@
-// Programs of every strategy over many models, ranks and options keep what makes a program right; wrong ones
-// are refused by name; and their sums are the formulas that papers give.
+// Tests the programs of all strategies over many models, numbers of ranks and options. They satisfy all
+// checks, invalid programs are refused with a message, and their totals match the formulas of the papers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ StepInput input_of(const ModelTable& table, const std::string& strategy_text, in
   return {table, ranks, 1, {4, 4, 4}, 2, resolved.options};
 }
 
-// Any value that an option of a strategy accepts.
+// Returns a random value that an option of a strategy accepts.
 std::string any_value(const OptionSpec& option, int64_t ranks, std::mt19937& random) {
   const auto one_of = [&](const auto& values) {
     return *(std::begin(values) + static_cast<int64_t>(random() % std::size(values)));
@@ -71,7 +71,7 @@ TEST(StrategyPrograms, OfAnyModelAndOptionsAreRight) {
       if (random() % 2 == 0) input.bytes = {2, 4, random() % 2 == 0 ? 2 : 4};
       if (!entry.impossible(input).empty()) continue;
       SCOPED_TRACE(text + " on " + std::to_string(ranks) + " ranks");
-      const Program first = entry.step(input);  // ends the test where it is wrong
+      const Program first = entry.step(input);  // the strategy throws if its program is invalid
       for (input.rank = 1; input.rank < ranks; ++input.rank)
         EXPECT_EQ(calls_that_differ(first, entry.step(input)), "");
       input.rank = 0;
@@ -123,7 +123,8 @@ TEST_F(WrongProgram, AStartThatNobodyWaitsFor) {
 
 TEST_F(WrongProgram, ASlotThatIsUsedWhileACallFillsIt) {
   Program p = program();
-  Instruction& wait = first(p, What::wait, 1);  // of the first block's gather: after its forward now
+  Instruction& wait = first(
+      p, What::wait, 1);  // the wait for the first block's gather is moved after the forward of that block
   const auto place = &wait - p.instructions.data();
   const Instruction moved = wait;
   erase(p, wait);
@@ -139,7 +140,7 @@ TEST_F(WrongProgram, ASlotThatHoldsAnotherGroup) {
 
 TEST_F(WrongProgram, GradientsClearedWhileTheyAreReduced) {
   Program p = program();
-  const Instruction zero = first(p, What::zero);  // of a slot, before a block's backward
+  const Instruction zero = first(p, What::zero);  // clears a slot before the backward of a block
   for (size_t i = 0; i < p.instructions.size(); ++i)
     if (p.instructions[i].what == What::start &&
         p.calls[size_t(p.instructions[i].index)].what == specs::Collective::reduce_scatter) {
@@ -159,8 +160,8 @@ TEST_F(WrongProgram, RanksWhoseCallsDiffer) {
   EXPECT_THAT(calls_that_differ(p, other), HasSubstr("calls and"));
 }
 
-// Programs against the formulas of their papers: padding aside, for a model whose tensors need little of it.
-// Whole tensors are dealt as evenly as they allow: the largest share is above P/N, by less than a tensor.
+// Compares programs with the formulas of their papers. The model has tensors that need little padding. Whole
+// tensors are distributed as evenly as possible, so the largest share exceeds P/N by less than one tensor.
 TEST(StrategyPrograms, HoldAndMoveWhatThePapersSay) {
   const ModelTable table = table_of("gpt2(layers=4, width=256, heads=4, sequence=128, vocabulary=512)");
   for (const char* text :
@@ -196,8 +197,8 @@ TEST(StrategyPrograms, HoldAndMoveWhatThePapersSay) {
       }
 }
 
-// Note [Update in one pass]: 4 bytes of a parameter fewer, and nothing is copied, or zeroed, after the
-// update; not where micro-batches add up in fp32, or gradients travel in it.
+// Note [Update in one pass]: this saves 4 bytes per parameter, and nothing is copied or zeroed after the
+// update. It is not possible if micro-batches are accumulated in fp32 or gradients are reduced in fp32.
 TEST(StrategyPrograms, UpdateInOnePassWhereGradientsStayInTheirType) {
   const ModelTable table = table_of("gpt2(layers=2, width=24, heads=3, sequence=11, vocabulary=37)");
   const auto step = [&](const char* text, const char* reduce, int64_t micro_batches, bool fused) {
@@ -228,7 +229,7 @@ TEST(StrategyPrograms, UpdateInOnePassWhereGradientsStayInTheirType) {
   EXPECT_EQ(saved("fsdp", "same", 1), 0);
 }
 
-// As the papers write them.
+// The formulas have the form in which the papers write them.
 TEST(StrategyPrograms, FormulasAreThoseOfThePapers) {
   const ModelTable table = table_of("mlp(features=64, width=64, layers=8, classes=64)");
   const double p = 8 * (64 * 64 + 64), m = 4 * p, kept = 2 * m / 8;  // two of eight equal blocks

@@ -1,4 +1,5 @@
-// Slots of a step: every use finds its group in its slot, and nothing is gathered that still lies in one.
+// Tests the slots in which units are unsharded: every use finds its group in its slot, and a group that is
+// still there is not gathered again.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -21,10 +22,10 @@ TEST(Slots, HoldWhatIsUsedAndWhatIsUnshardedAhead) {
     for (size_t& group : groups) group = random() % 6;
     const std::vector<SlotUse> uses = plan_slots(groups, num_slots);
     ASSERT_EQ(uses.size(), groups.size());
-    std::map<int64_t, size_t> held;  // slot, group
+    std::map<int64_t, size_t> held;  // slot and group
     size_t num_started = 0;
     for (size_t now = 0; now < uses.size(); ++now) {
-      // What may start beside the use before: its slot must not be one that is wanted until then.
+      // A gather that starts early must not use a slot whose group is still needed before.
       for (; num_started < std::min(uses.size(), now + static_cast<size_t>(num_slots)); ++num_started) {
         const SlotUse& next = uses[num_started];
         if (!next.unshards) continue;
@@ -40,8 +41,8 @@ TEST(Slots, HoldWhatIsUsedAndWhatIsUnshardedAhead) {
   }
 }
 
-// Forward and backward over five groups, twice: with S slots, the last S stay for backward, and the first S
-// for the next micro-batch.
+// Two rounds of forward and backward over five groups. With S slots, the last S groups stay for backward and
+// the first S groups stay for the next micro-batch.
 TEST(Slots, KeepWhatTheTurnUsesAgain) {
   const std::vector<size_t> groups = {0, 1, 2, 3, 4, 4, 3, 2, 1, 0, 0, 1, 2, 3, 4, 4, 3, 2, 1, 0};
   for (int64_t num_slots = 1; num_slots <= 5; ++num_slots)

@@ -1,4 +1,4 @@
-// What a step moves by phase.
+// Tests how many bytes each phase of a step communicates.
 #include <gtest/gtest.h>
 
 #include "specs/specs.h"
@@ -50,13 +50,13 @@ TEST_F(StepTrafficOf, EachStrategyMovesWhereItShould) {
   EXPECT_EQ(traffic("ddp").forward, PhaseTraffic{});
   EXPECT_GT(traffic("ddp").backward.bytes, 0);
   EXPECT_EQ(traffic("ddp").update, PhaseTraffic{});
-  EXPECT_GT(traffic("fsdp").forward.bytes, 0);  // parameters are gathered
+  EXPECT_GT(traffic("fsdp").forward.bytes, 0);  // parameters are gathered in forward
   EXPECT_GT(traffic("fsdp").backward.bytes, traffic("fsdp").forward.bytes);
-  // Updated parameters are handed out: the first ones at once, the others when forward comes near them.
+  // Updated parameters are gathered again: the first ones at once, the others when forward approaches them.
   EXPECT_GT(traffic("fsdp(shard=optimizer)").forward.bytes, 0);
   EXPECT_GT(traffic("fsdp(shard=optimizer)").update.bytes, 0);
-  EXPECT_EQ(traffic("fsdp", true).update.num_operations,
-            traffic("fsdp").update.num_operations + 1);  // the norm
+  // The additional operation reduces the gradient norm.
+  EXPECT_EQ(traffic("fsdp", true).update.num_operations, traffic("fsdp").update.num_operations + 1);
 }
 
 TEST_F(StepTrafficOf, OfADamagedProgramIsNone) { EXPECT_EQ(step_traffic(Program{}), StepTraffic{}); }

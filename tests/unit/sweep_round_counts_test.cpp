@@ -1,4 +1,4 @@
-// How often a load and a collective are repeated in a round: both sides equally long, whatever their lengths.
+// Tests how often a load and a collective are repeated in a round, so that both sides take equally long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,12 +9,14 @@
 namespace shardmark {
 namespace {
 
-// From 2 us (a small message) to 2 s (a large one over a slow link), against units from 1 us to 0.3 s.
+// Operations take from 2 us (a small message) to 2 s (a large message over a slow link), and units of the
+// load take from 1 us to 0.3 s.
 TEST(RoundCounts, MakeBothSidesEquallyLong) {
   for (double operation_s = 2e-6; operation_s < 2; operation_s *= 1.37)
     for (double unit_s = 1e-6; unit_s < 0.3; unit_s *= 1.41) {
       const RoundCounts counts = round_counts(unit_s, operation_s);
-      if (operation_s * 50000 < kLeastUnits * unit_s) continue;  // more operations than a round may have
+      if (operation_s * 50000 < kLeastUnits * unit_s)
+        continue;  // would need more operations than a round may have
       const double load_s = static_cast<double>(counts.units) * unit_s,
                    collective_s = static_cast<double>(counts.operations) * operation_s;
       EXPECT_TRUE(are_equally_long(load_s, collective_s))
@@ -24,7 +26,8 @@ TEST(RoundCounts, MakeBothSidesEquallyLong) {
     }
 }
 
-// What a collective of 64 KiB and a block of GPT-2 took on two cores: 84 times apart by the former rule.
+// Times of a collective of 64 KiB and a block of GPT-2 on two cores. With an earlier rule, the two sides
+// differed by a factor of 84.
 TEST(RoundCounts, DoNotStopAtFewOperations) {
   const RoundCounts counts = round_counts(0.01825, 17.35e-6);
   EXPECT_GT(counts.operations, 1000);

@@ -1,4 +1,4 @@
-// The search for the largest batch finds it, exactly or to 3 %, in few tries.
+// The search for the largest batch finds it exactly, or within 3 % for large batches, in few attempts.
 #include <gtest/gtest.h>
 
 #include "sweep/search.h"

@@ -1,4 +1,5 @@
-// When a sustained run's intervals and the run itself end: a clock and steps of any length.
+// Tests when the intervals of a sustained run end and when the run ends, with a simulated clock and steps of
+// any length.
 #include <gtest/gtest.h>
 
 #include "sweep/stopping.h"
@@ -11,7 +12,7 @@ struct Walked {
   int64_t num_windows = 0, most_steps = 0;
 };
 
-// Windows of steps that take step_s each, until the run is done.
+// Simulates windows of steps that take step_s each until the run is done.
 Walked walk(double duration_s, double step_s) {
   Intervals intervals(duration_s);
   Walked walked;
@@ -64,7 +65,7 @@ TEST(Intervals, AnyLengthEnds) {
     }
 }
 
-// The rule for points that are measured until they are known does not look at a duration.
+// The rule for points that are measured until their median is known does not depend on a duration.
 TEST(StoppingRule, EndsWhenTheMedianIsKnownOrAtALimit) {
   Sampling sampling;
   StoppingRule precise(sampling);
@@ -75,7 +76,7 @@ TEST(StoppingRule, EndsWhenTheMedianIsKnownOrAtALimit) {
   EXPECT_FALSE(wild.done());
   EXPECT_EQ(wild.next_window(0.01), 50);
   for (int i = 0; i < 90; ++i) wild.add({0.01, 0.02});
-  EXPECT_TRUE(wild.done());  // 200 steps
+  EXPECT_TRUE(wild.done());  // after 200 steps
 }
 
 TEST(WarmUp, GoesOnWhileWindowsGetFaster) {

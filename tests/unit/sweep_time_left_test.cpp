@@ -1,4 +1,4 @@
-// How long a sweep will still take.
+// Tests the estimate of the remaining time of a sweep.
 #include <gtest/gtest.h>
 
 #include "base/text.h"
@@ -19,7 +19,7 @@ TEST(TimeLeft, FollowsThePointsThatAreOver) {
   TimeLeft left(100);  // 50 points of at most 2 s
   for (int point = 0; point < 10; ++point) {
     left.begin(2);
-    left.end(point + 1.0);  // each took one
+    left.end(point + 1.0);  // each took one second
   }
   EXPECT_DOUBLE_EQ(left.left_s(10).value(), 40);
   left.begin(2);
@@ -27,7 +27,7 @@ TEST(TimeLeft, FollowsThePointsThatAreOver) {
   EXPECT_DOUBLE_EQ(left.left_s(60).value(), 39) << "a point that hangs takes nothing from the others";
 }
 
-// Two hours by request, after points of two seconds.
+// A point of two hours follows points of two seconds.
 TEST(TimeLeft, KnowsThatAPointIsLong) {
   TimeLeft left(4 + 7200);
   for (int point = 0; point < 2; ++point) {

@@ -1,4 +1,5 @@
-// What a watchdog says of pages: who is behind, in what, and who waits for it.
+// Tests what a watchdog concludes from the heartbeat pages: which rank is behind, what it is doing, and who
+// waits for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ void put(char (&to)[kSize], const std::string& text) {
 
 constexpr double kMiB = 1 << 20;
 
-// In all_gather #123 of step 12 for a minute.
+// Returns a rank that has been in all_gather #123 of step 12 for a minute.
 RankState waiting(int64_t rank) {
   RankState state;
   state.rank = rank;
@@ -57,7 +58,7 @@ NodeMap two_by_two() { return make_node_map({"node1", "node1", "node2", "node2"}
 
 std::vector<RankState> four(const RankState& third) { return {waiting(0), waiting(1), third, waiting(3)}; }
 
-// On GPUs all hosts have enqueued everything and wait.
+// On GPUs, all hosts have launched their operations and wait for the device.
 TEST(WatchFinding, NamesTheRankWhoseDeviceIsBehindAndTheOperation) {
   auto states = four(waiting(2));
   for (RankState& state : states) {
@@ -72,7 +73,7 @@ TEST(WatchFinding, NamesTheRankWhoseDeviceIsBehindAndTheOperation) {
   EXPECT_THAT(finding.message, HasSubstr("ranks 0-1, 3, in reduce_scatter #124"));
 }
 
-// Stages have operations of their own, in other numbers.
+// Stages run different operations, so the numbers of operations differ between them.
 TEST(WatchFinding, NamesStageMicroBatchAndPeer) {
   auto states = four(computing(2));
   for (RankState& state : states) {
@@ -110,7 +111,7 @@ TEST(WatchFinding, NamesTheRankThatIsStopped) {
 }
 
 TEST(WatchFinding, ARankThatIsStoppedIsNamedWhereverItIs) {
-  RankState ahead = waiting(1);  // has started more than the others
+  RankState ahead = waiting(1);  // it has started more operations than the others
   ahead.started.number = 130;
   ahead.process = 'T';
   ahead.answers = false;
@@ -138,7 +139,7 @@ TEST(WatchFinding, ConditionsHaveTheirWords) {
 }
 
 TEST(WatchFinding, ARankThatWorksIsBehindThoseThatWait) {
-  RankState working = waiting(2);  // has started as much as the others, and does not wait
+  RankState working = waiting(2);  // it has started as many operations as the others and does not wait
   working.awaited = {};
   working.num_stages += 5;
   EXPECT_EQ(explain(four(working), two_by_two()).reason,
@@ -146,7 +147,7 @@ TEST(WatchFinding, ARankThatWorksIsBehindThoseThatWait) {
 }
 
 TEST(WatchFinding, OfRanksThatAllWaitThoseWithFewerOperationsAreBehind) {
-  RankState left = waiting(2);  // went to the end of the step without the operation
+  RankState left = waiting(2);  // it reached the end of the step without this operation
   left.started.number = 122;
   left.awaited = {};
   left.meets = true;

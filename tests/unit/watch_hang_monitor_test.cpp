@@ -1,4 +1,5 @@
-// Many watchdogs on a clock that the test turns: who speaks, when, and how many messages it takes.
+// Simulates many watchdogs with a clock that the test advances: which one reports a hang, when, and how many
+// messages that takes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ double test_clock() { return clock_s; }
 
 constexpr double kTimeoutS = 60, kEveryS = 0.4;
 
-// Nodes of equally many ranks, all in one process. What is sent arrives at the next look of its receiver.
+// Nodes with equally many ranks, all in one process. A message arrives when its receiver polls next.
 class Cluster {
  public:
   Cluster(int nodes, int ranks_per_node) : num_ranks_(nodes * ranks_per_node) {
@@ -53,7 +54,8 @@ class Cluster {
     heartbeat(rank).waits_for(heartbeat(rank).started(operation, 1 << 20));
   }
 
-  // Turns the clock until somebody ends the job, or for so long. change: what ranks do, at each tick.
+  // Advances the clock until somebody ends the job, for at most so many seconds. Calls `change` at each tick
+  // to simulate what ranks do.
   void run(double seconds, const std::function<void()>& change = {}) {
     const double end = clock_s + seconds;
     while (clock_s < end && !ended_by) {
@@ -64,11 +66,11 @@ class Cluster {
     }
   }
 
-  std::vector<std::pair<int, Diagnosis>> said;  // by which rank
+  std::vector<std::pair<int, Diagnosis>> said;  // the rank that reported, and its diagnosis
   std::vector<std::string> recorded;
   std::optional<int> ended_by;
   int64_t num_messages = 0;
-  int most_at_a_look = std::numeric_limits<int>::max();  // messages that arrive
+  int most_at_a_look = std::numeric_limits<int>::max();  // messages that can arrive per poll
 
  private:
   struct Mailbox : Channel {
@@ -86,7 +88,7 @@ class Cluster {
     }
     Cluster& cluster;
     int rank;
-    int num_taken = 0;  // at this look
+    int num_taken = 0;  // in this poll
     std::deque<Message> arrived;
   };
   struct Member {
@@ -125,9 +127,9 @@ class Cluster {
   std::vector<std::unique_ptr<Member>> members_;
 };
 
-constexpr double kAllowedS = 5;  // after the timeout
+constexpr double kAllowedS = 5;  // seconds after the timeout
 
-// Stops a rank as the others begin an operation; who speaks then.
+// Stops a rank when the others begin an operation. Returns the rank that reports the hang.
 int speaker_when_stopped(Cluster& cluster, int rank) {
   cluster.stop(rank);
   cluster.begin_all("all_reduce");
@@ -152,7 +154,8 @@ TEST(HangMonitor, TheFirstRankSpeaks) {
 
 TEST(HangMonitor, WaitsAsLongAsAnswersComeIn) {
   Cluster cluster(40, 2);
-  cluster.most_at_a_look = 4;  // ten looks, 4 s: more than nodes have that do not answer
+  cluster.most_at_a_look =
+      4;  // needs ten polls of 0.4 s, which is longer than the wait for nodes that do not respond
   cluster.stop(3);
   cluster.begin_all("all_reduce");
   cluster.run(kTimeoutS + kAllowedS + 5);
@@ -164,10 +167,10 @@ TEST(HangMonitor, WaitsAsLongAsAnswersComeIn) {
 TEST(HangMonitor, ANeighbourSpeaksForTheFirstRank) {
   Cluster cluster(3, 2);
   EXPECT_EQ(speaker_when_stopped(cluster, 0), 1);
-  EXPECT_TRUE(cluster.recorded.empty());  // rank 0 cannot
+  EXPECT_TRUE(cluster.recorded.empty());  // rank 0 is stopped and cannot write
 }
 
-// Launchers wake what is stopped, to end it.
+// Launchers wake stopped processes in order to end them.
 TEST(HangMonitor, ARankThatWasStoppedItselfDoesNotSpeakAtOnce) {
   Cluster cluster(1, 1);
   cluster.stop(0);
@@ -221,7 +224,8 @@ TEST(HangMonitor, NothingIsSentWhileEveryNodeMoves) {
   EXPECT_EQ(cluster.num_messages, 0);
 }
 
-// The others wait for one rank that works for long: no alarm, few messages, and one once it stands still.
+// The others wait for one rank that works for a long time. There is no alarm and there are few messages. An
+// alarm follows once that rank stands still.
 TEST(HangMonitor, WaitsForARankThatMovesOnAnotherNode) {
   Cluster cluster(10, 4);
   for (int rank = 0; rank < 40; ++rank)
@@ -265,9 +269,9 @@ TEST(HangMonitor, AThousandNodesTakeFewMessages) {
   EXPECT_LE(cluster.num_messages, 2 * 1000 + 8);
 }
 
-// A point that begins is never as old as the last beat before it: whoever looks in between, at any of the
-// moments when the heartbeat asks for the time, must not find a rank inside a point that has not moved for
-// long.
+// When a point begins, its age must not be computed from the last heartbeat before it. This clock looks at
+// the heartbeat page whenever the heartbeat asks for the time. It must never see a rank inside a point that
+// seems to have been stuck for long.
 const NodeHeartbeats* heartbeats_looked_at = nullptr;
 double oldest_s = 0;
 double looking_clock() {

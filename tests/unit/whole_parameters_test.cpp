@@ -1,4 +1,4 @@
-// When ZeRO-1 and ZeRO-2 gather what the optimizer has changed.
+// Tests when ZeRO-1 and ZeRO-2 gather the parameters that the optimizer has updated.
 #include <gtest/gtest.h>
 
 #include "schema/choice.h"
@@ -24,8 +24,8 @@ Program program_of(const std::string& strategy_text, int64_t tensor) {
   return strategy(written.name).step(RankStep(point).input());
 }
 
-// Operations begin on NCCL in the order of their starts: what waits in front of the first exchange inside a
-// block is what delays it.
+// NCCL executes operations in the order in which they start. Gathers that are queued before the first
+// exchange inside a block delay it.
 TEST(WholeParameters, FewGathersAreInFrontOfTheFirstBlocks) {
   for (const char* strategy : {"fsdp(shard=optimizer)", "fsdp(shard=gradients)"})
     for (const int64_t tensor : {1, 2}) {
