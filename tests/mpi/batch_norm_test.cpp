@@ -1,5 +1,6 @@
-// Batch norm over ranks equals plain batch norm over the whole batch, forward, backward and running
-// statistics. RANKS 1 2 3
+// Synchronised batch norm over ranks equals plain batch norm over the whole batch in forward, backward and
+// running statistics.
+// RANKS 1 2 3
 #include "models/batch_norm.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,8 @@ void add_ranks(const at::Tensor& tensor) {
                 MPI_COMM_WORLD);
 }
 
-// This rank's part of a whole batch: rank r has r + 2 samples, so that no two ranks have as many.
+// Returns this rank's part of a whole batch. Rank r has r + 2 samples, so all ranks have different numbers of
+// samples.
 at::Tensor part(const at::Tensor& whole, const World& world) {
   const int64_t before = world.rank * 2 + world.rank * (world.rank - 1) / 2;
   return whole.narrow(0, before, world.rank + 2);
@@ -86,7 +88,7 @@ TEST_P(BatchNormTest, OverRanksEqualsPlainOverTheWholeBatch) {
       << "one sum forward, one backward per norm";
 }
 
-// A mean far from zero is where sums of squares lose their digits.
+// A mean far from zero is where computing the variance from sums of squares would lose digits.
 TEST_P(BatchNormTest, IsExactWhereTheMeanIsFarFromZero) {
   const World world;
   const auto [dtype, relative] = GetParam();
@@ -105,7 +107,8 @@ TEST_P(BatchNormTest, IsExactWhereTheMeanIsFarFromZero) {
   EXPECT_LT(distance(x_mine.grad(), part(x.grad(), world)), relative);
 }
 
-// Statistics in float: in 16 bits a mean of 30 would be off by 0.1, a tenth of the deviation.
+// The statistics must be computed in fp32. In 16 bits, a mean of 30 would be off by 0.1, which is a tenth of
+// the standard deviation.
 TEST(BatchNorm, OverRanksRoundsActivationsAloneIn16Bits) {
   const World world;
   const auto plain = resnet("local", at::kDouble);
@@ -139,8 +142,8 @@ TEST_P(BatchNormTest, FrozenStatisticsAreConstants) {
   const at::Tensor before = model->buffer("bn1.running_mean").clone();
   const BatchNorm norm(*model, "bn1", BatchStatistics::frozen);
   const at::Tensor x = at::randn({2, 5, 6, 6}, GetParam().dtype);
-  EXPECT_LT(distance(norm(x), x / std::sqrt(1 + 1e-5)),
-            GetParam().relative);  // mean 0, variance 1, weight 1, bias 0
+  // Mean, variance, weight and bias are 0, 1, 1 and 0.
+  EXPECT_LT(distance(norm(x), x / std::sqrt(1 + 1e-5)), GetParam().relative);
   EXPECT_TRUE(at::equal(model->buffer("bn1.running_mean"), before));
 }
 

@@ -1,4 +1,5 @@
-// The calls that blocks make by themselves: one rank that fails inside a block leaves no other waiting.
+// Tests collectives that blocks start themselves: if one rank fails inside a block, no other rank is left
+// waiting.
 // RANKS 2 3
 #include <gtest/gtest.h>
 
@@ -10,11 +11,11 @@ namespace {
 constexpr int64_t kNever = -1;
 
 struct Counted {
-  int64_t by_blocks = 0;  // calls
-  int64_t in_all = 0;     // operations of this rank
+  int64_t by_blocks = 0;  // collectives started by blocks
+  int64_t in_all = 0;     // all operations of this rank
 };
 
-// Two steps in which rank 0 throws instead of its call number `fails_at`.
+// Runs two steps. Rank 0 throws in place of collective number `fails_at`.
 Counted two_steps(Communicator& comm, int64_t fails_at) {
   const Case c{"resnet(layers=20, width=4, image=8, batch_norm=sync)", "sgd", at::kDouble};
   const auto model = make_model(resolved_model(c.model), c.dtype, comm.device());

@@ -1,5 +1,5 @@
 // RANKS 1 2 3
-// Ranks that start different operations fail together, with the names of those that differ.
+// Ranks that start different operations all fail, and the error names the ranks that differ.
 #include <gmock/gmock.h>
 
 #include "../gpu/collective_checks.h"
@@ -18,7 +18,7 @@ class CheckedTest : public ::testing::Test {
       make_checked(make_communicator("mpi", world_, at::kCPU), world_.split(0, world_.rank()));
   bool is_last() const { return world_.rank() == world_.size() - 1; }
 
-  // The error on all ranks when they start different operations.
+  // Returns the error on all ranks if they start different operations.
   template <class Start>
   std::string told(Start&& start) {
     std::string text;
@@ -61,7 +61,7 @@ TEST_F(CheckedTest, NamesWhoStartsSomethingElse) {
   expect_last(told([&] { return comm_->all_reduce(small, is_last() ? ReduceOp::max : ReduceOp::sum); }),
               "all_reduce (max)");
   expect_last(told([&] { return comm_->broadcast(small, is_last() ? 1 : 0); }), "broadcast from 1");
-  // Nothing of all this has started: the ranks still work together.
+  // None of these operations has started, so the ranks can still communicate.
   const at::Tensor sum = at::ones({3});
   comm_->all_reduce(sum, ReduceOp::sum).wait();
   EXPECT_EQ(sum[0].item<float>(), static_cast<float>(world_.size()));
@@ -85,7 +85,8 @@ TEST_F(CheckedTest, NumbersAreOfTheCommunicatorAndRanksOfTheWorld) {
   EXPECT_THAT(text, HasSubstr("rank 2 on "));
 }
 
-// A rank compares the next operation while another still waits for the one before, of any communicator.
+// A rank compares its next operation while another rank still waits for the previous one, of any
+// communicator.
 TEST_F(CheckedTest, WhatIsInFlightMovesWhileRanksCompare) {
   const auto part = comm_->split(0, world_.rank());
   const at::Tensor first = at::ones({1 << 20}), second = at::ones({5});

@@ -1,5 +1,5 @@
 // RANKS 1 2 3 4
-// Every collective of the table over MPI: exact in every element, whatever is in flight, and counted.
+// Tests all collectives over MPI: every element is exact, whatever else is in flight, and traffic is counted.
 #include <sched.h>
 
 #include "../gpu/collective_checks.h"
@@ -43,7 +43,7 @@ TEST_P(Comm, PollingAloneCompletes) {
   EXPECT_TRUE(tensor.eq(comm_->size()).all().item<bool>());
 }
 
-// What is in flight moves while this rank computes, if somebody else moves it.
+// If a thread moves the data, operations progress while this rank computes.
 TEST_P(Comm, AThreadMovesByItself) {
   if (GetParam() == MovedBy::caller) GTEST_SKIP() << "nothing moves by itself without a thread";
   const at::Tensor tensor = comm_->allocate(3000017, at::kFloat);
@@ -80,7 +80,8 @@ TEST_P(Comm, EveryRankMayBeTheRoot) {
   }
 }
 
-// The same sum wherever a tensor is cut, and on every rank: what strategies are compared bit by bit with.
+// A sum is the same wherever the tensor is divided, and on every rank. Tests that compare strategies bit by
+// bit rely on this.
 TEST_P(Comm, SumsDoNotDependOnTheCut) {
   at::manual_seed(7 + comm_->rank());
   const at::Tensor values = at::randn({301 * 1024});
@@ -127,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(MovedBy, Comm, ::testing::Values(MovedBy::caller, Moved
                            return moved_by.param == MovedBy::caller ? "Caller" : "Thread";
                          });
 
-// Every partial sum over any number of ranks is exact in bfloat16, which holds integers up to 256.
+// All partial sums over any number of ranks are exact in bfloat16, which represents integers up to 256.
 TEST(Pattern, SumsOfAHundredThousandRanksAreExact) {
   for (const int num_ranks : {2, 31, 33, 1000, 1 << 17}) {
     EXPECT_LE(reduced_pattern(num_ranks, 499, at::kDouble, 1, ReduceOp::sum).abs().max().item<double>(), 256);

@@ -1,5 +1,6 @@
 // RANKS 1 2 3 4
-// All-reduce in stages: as exact as any transport, whatever is in flight, and counted between nodes.
+// Tests hierarchical all-reduce: as exact as any transport, whatever else is in flight, and with traffic
+// between nodes counted.
 #include "../gpu/collective_checks.h"
 #include "base/error.h"
 #include "tests/mpi/training_fixture.h"
@@ -10,7 +11,7 @@ namespace {
 struct Form {
   const char* name;
   const char* transport;
-  int ranks_per_node;  // as asked for; 0: these ranks share memory
+  int ranks_per_node;  // as in the option; 0: all these ranks are on one node
   bool sharded;
   MovedBy moved_by = MovedBy::caller;
 };
@@ -63,8 +64,8 @@ TEST_P(Hierarchical, LargeMessagesInFlightTogether) {
   }
 }
 
-// Of a message of M bytes, with L ranks on each of K nodes, the ranks that send send 2(K-1)/K M / L each,
-// which is less than 2 M / L; a leader sends for all of its node.
+// For a message of M bytes and L ranks on each of K nodes, each sending rank sends 2(K-1)/K M / L bytes
+// between nodes, which is less than 2 M / L. A leader sends for all ranks of its node.
 TEST_P(Hierarchical, CountsWhatGoesBetweenNodes) {
   const double bytes = 4.0 * 12 * 1000;
   const int per_node = ranks_per_node(), nodes = (comm_->size() + per_node - 1) / per_node;

@@ -1,5 +1,6 @@
 // RANKS 1 2 4
-// Values between hosts: agreement, gathers of rows and texts, split groups, a barrier that sleeps.
+// Tests communication of values between hosts: agreement, gathers of rows and texts, split groups, and a
+// barrier that sleeps.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -56,7 +57,7 @@ TEST(HostGroup, Splits) {
   EXPECT_EQ(moved.max(int64_t{moved.rank()}), world.size() - 1);
 }
 
-// Ranks that are left out of a point wait long; meanwhile they must leave their core to others.
+// Ranks that take no part in a point wait for a long time. They must not use a core meanwhile.
 TEST(HostGroup, SleepingBarrierUsesNoProcessor) {
   const HostGroup world = HostGroup::world();
   world.barrier();

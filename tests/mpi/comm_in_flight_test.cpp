@@ -1,6 +1,6 @@
 // RANKS 1
-// Operations of a device that its host runs ahead of, without a device: when they are noted as complete, and
-// what is noticed while the host waits.
+// Tests operations of a device that runs behind its host, with a simulated device: when they count as
+// complete, and what the host notices while it waits.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -19,7 +19,7 @@ struct ByHand final : Ending {
   bool reached = false;
 };
 
-// Its operations end when the test says so.
+// A communicator whose operations complete when the test says so.
 class Ahead final : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -77,11 +77,11 @@ TEST_F(InFlight, IsCompleteWhenTheDeviceIsNotWhenEnqueued) {
   const auto first = std::make_shared<ByHand>(), both = std::make_shared<ByHand>();
   comm_.reduce(first).wait();
   comm_.reduce(both).wait();
-  comm_.reduce(both).wait();  // in one launch
+  comm_.reduce(both).wait();  // all in one launch
   comm_.progress();
   EXPECT_EQ(page_.started.number, 3);
   EXPECT_EQ(completed(), 0) << "the host has only enqueued it";
-  both->reached = true;  // out of order: what comes before is not
+  both->reached = true;  // out of order: the operations before it are not complete
   comm_.progress();
   EXPECT_EQ(completed(), 0);
   first->reached = true;

@@ -1,5 +1,6 @@
 // RANKS 10
-// More ranks than exchange short messages directly: trees for short messages, direct exchange for long ones.
+// Tests more ranks than exchange short messages directly. Short messages use trees, long ones are exchanged
+// directly.
 #include "../gpu/collective_checks.h"
 
 namespace shardmark {

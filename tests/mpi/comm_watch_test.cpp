@@ -1,5 +1,6 @@
 // RANKS 1 2 3
-// The watchdog's memory and messages between processes, and a watchdog on top of them.
+// Tests the shared memory and the messages that watchdogs use between processes, and a watchdog that runs on
+// them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ class WatchTest : public ::testing::Test {
  protected:
   HostGroup world_ = HostGroup::world();
 
-  // Sleeps until it is so; a minute at most.
+  // Waits until the condition holds, for at most a minute.
   static bool becomes(const std::function<bool()>& so) {
     for (int i = 0; i < 6000 && !so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return so();

@@ -1,4 +1,5 @@
-// The fused output layer and loss against the plain ones: exact in fp64, within rounding in bf16. RANKS 1
+// The fused output layer and loss equal the plain ones: exactly in fp64, within rounding in bf16.
+// RANKS 1
 #include "models/cross_entropy.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ struct Problem {
     targets = at::randint(classes, {rows}, at::kLong);
   }
 
-  // loss(x, weight) in this type, and its gradients at a gradient of 3.7 of the loss.
+  // Returns loss(x, weight) in this type, and the gradients for an incoming gradient of 3.7.
   template <class Loss>
   Outcome of(at::ScalarType dtype, const Loss& loss) const {
     const at::Tensor a = x.to(dtype, false, true).set_requires_grad(true),
@@ -54,7 +55,7 @@ void expect_near(const Outcome& measured, const Outcome& expected, double tolera
   EXPECT_LE(distance_between(measured.dweight, expected.dweight), tolerance);
 }
 
-constexpr double kRounding = 0x1p-9;  // of bf16, relative
+constexpr double kRounding = 0x1p-9;  // relative rounding error of bf16
 
 TEST(LinearCrossEntropy, EqualsThePlainLossWithAndWithoutPadding) {
   for (const int64_t classes : {2, 31, 64, 65})
@@ -67,7 +68,7 @@ TEST(LinearCrossEntropy, EqualsThePlainLossWithAndWithoutPadding) {
       }
 }
 
-// The yardstick has the same bf16 operands; both products round their results.
+// The plain version in fp64 has the same operands, rounded to bf16. Both products round their results.
 TEST(LinearCrossEntropy, RoundsInBf16AsFloatsThatAreRoundedAtLast) {
   Problem problem(200, 32, 301, 0.2);
   problem.x = problem.x.to(at::kBFloat16).to(at::kDouble);
@@ -81,7 +82,7 @@ TEST(LinearCrossEntropy, RoundsInBf16AsFloatsThatAreRoundedAtLast) {
   }
 }
 
-// A row whose target has the probability 1 - rest: rest is the size of its gradient and of its loss.
+// The target has a probability of 1 - rest. The loss and its gradient are about as large as `rest`.
 TEST(LinearCrossEntropy, KeepsTheDigitsOfSmallRests) {
   for (const double rest : {0.3, 1e-2, 1e-3, 1e-5}) {
     Problem problem(1, 2, 2, 1);

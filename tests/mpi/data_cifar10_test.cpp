@@ -1,4 +1,4 @@
-// CIFAR-10's binary files: pixels, labels, augmentation, and every kind of damage.
+// Tests CIFAR-10's binary files: pixels, labels, augmentation, and all kinds of damage.
 // RANKS 1
 #include "tests/mpi/data_testing.h"
 
@@ -11,7 +11,8 @@ using ::testing::HasSubstr;
 class Cifar10Files : public DataFiles {
  protected:
   static constexpr int64_t kRecord = 3073, kFileBytes = 10000 * kRecord;
-  // Five files of zeros (sparse: they cost no disk) but for the record of one sample.
+  // Creates five files of zeros, which are sparse and use no disk space. Tests write single records into
+  // them.
   Cifar10Files() {
     for (int i = 1; i <= 5; ++i) resize(i, kFileBytes);
   }
@@ -31,7 +32,7 @@ class Cifar10Files : public DataFiles {
   }
   Options options(bool augment) const { return {{"dir", folder_.string()}, {"augment", augment}}; }
   std::string refused() const { return refusal("cifar10", options(false), kCifarImage); }
-  // Bytes of channel c, row y, column x: 0 everywhere but in the gradient that `value` draws.
+  // Returns a record whose pixel in channel c, row y and column x is 60 c + 2 y + x.
   static std::string record(char label) {
     std::string bytes(1, label);
     for (int c = 0; c < 3; ++c)
@@ -39,7 +40,8 @@ class Cifar10Files : public DataFiles {
         for (int x = 0; x < 32; ++x) bytes += static_cast<char>(60 * c + 2 * y + x);
     return bytes;
   }
-  // The normalised image of such a record, cropped at (top, left) of the black-padded one, and mirrored.
+  // Returns the normalized image of such a record, cropped at (top, left) of the image padded with black, and
+  // mirrored if asked.
   static at::Tensor expected(int64_t top, int64_t left, bool mirrored) {
     auto padded = at::zeros({3, 40, 40}, at::kDouble);
     const auto steps = at::arange(32, at::kDouble);
@@ -63,7 +65,7 @@ TEST_F(Cifar10Files, GiveNormalisedImagesAndLabels) {
   EXPECT_EQ(source(false, 1, at::kFloat)->fetch({{0, 0}}).inputs.scalar_type(), at::kFloat);
 }
 
-// Each augmented image is one of the 81 crops, mirrored or not; all of them come, about equally often.
+// Each augmented image is one of the 81 crops, mirrored or not. All of them appear about equally often.
 TEST_F(Cifar10Files, AugmentByCropAndFlip) {
   put(1, 5, record(3));
   std::vector<Draw> draws;
@@ -77,7 +79,7 @@ TEST_F(Cifar10Files, AugmentByCropAndFlip) {
   const auto [nearest, which] = distances.min(1);
   EXPECT_LT(nearest.max().item<double>(), 1e-9);
   const auto counts = at::bincount(which, {}, 162);
-  EXPECT_GE(counts.min().item<int64_t>(), 3);  // 18.5 expected
+  EXPECT_GE(counts.min().item<int64_t>(), 3);  // 18.5 are expected
   EXPECT_LE(counts.max().item<int64_t>(), 45);
 }
 

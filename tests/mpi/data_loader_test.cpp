@@ -1,4 +1,5 @@
-// The loader: order, errors, bounded look-ahead, and an end at any time.
+// Tests the loader: the order of batches, errors, bounded prefetching, and that it can be destroyed at any
+// time.
 // RANKS 1
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@
 namespace shardmark {
 namespace {
 
-// Batches that name their samples; throws at one of them.
+// A data source whose batches contain the indices of their samples. It can throw at one of them.
 class Numbers : public DataSource {
  public:
   explicit Numbers(int fails_at = -1) : fails_at_(fails_at) {}
@@ -76,8 +77,8 @@ TEST(Loader, WorksAheadAsFarAsItsDepth) {
   const Numbers source;
   Loader loader(source, kSampler, at::kCPU, 2);
   loader.next();
-  while (source.fetched() < 3)
-    std::this_thread::yield();  // ends: the thread refills the queue without being asked
+  // This loop ends because the thread refills the queue by itself.
+  while (source.fetched() < 3) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(source.fetched(), 3);
 }

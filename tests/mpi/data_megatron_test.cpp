@@ -1,4 +1,5 @@
-// Megatron-LM's indexed datasets: tokens of every type, documents by the index; damage is refused.
+// Tests Megatron-LM's indexed datasets: tokens of every type, documents from the index, and that damage is
+// refused.
 // RANKS 1
 #include "data/files/token_file.h"
 #include "tests/mpi/token_files.h"
@@ -34,7 +35,7 @@ TEST_F(Megatron, GivesTokensOfEveryType) {
 }
 
 TEST_F(Megatron, KnowsWhereDocumentsBegin) {
-  megatron(8, {9, 0, 4, 12, 7}, {0, 2, 3, 3, 5});  // one has two sequences, one none
+  megatron(8, {9, 0, 4, 12, 7}, {0, 2, 3, 3, 5});  // one document has two sequences, one has none
   const TokenFile file(path("m.bin"));
   EXPECT_THAT(file.index()->document_starts(0, 32), ElementsAre(0, 9, 13, 13));
   EXPECT_THAT(file.index()->document_starts(1, 9), ElementsAre());
@@ -67,7 +68,7 @@ TEST_F(Megatron, RefusesDamage) {
               HasSubstr("do not hold 4 sequences and 3 ends of documents"));
   EXPECT_THAT(refusal_of(with(18, number(INT64_MAX))), HasSubstr("do not hold"));
   EXPECT_THAT(refusal_of(with(26, number(int64_t{-1}))), HasSubstr("do not hold"));
-  EXPECT_THAT(refusal_of(good + "\1\1\1"), HasSubstr("do not hold"));  // modes of a multimodal dataset
+  EXPECT_THAT(refusal_of(good + "\1\1\1"), HasSubstr("do not hold"));  // the modes of a multimodal dataset
   EXPECT_THAT(refusal_of(with(38, number(5))), HasSubstr("has sequence 1 of 5 tokens from byte 18"));
   EXPECT_THAT(refusal_of(with(42, number(13))),
               AllOf(HasSubstr("has sequence 2 of 13 tokens from byte 26"), HasSubstr("at byte 50")));
@@ -86,7 +87,7 @@ TEST_F(Megatron, RefusesDamage) {
   EXPECT_THAT(refusal([&] { source("m.idx"); }), HasSubstr("m.bin': No such file"));
 }
 
-// Whatever a byte is changed to, the index is refused or tells of documents inside the tokens.
+// If any byte of the index is changed, it is refused, or all its documents are still inside the tokens.
 TEST_F(Megatron, NoFlippedByteIsFollowed) {
   const std::string good = megatron(8, {9, 4, 12}, {0, 1, 3});
   int refused = 0;
@@ -105,7 +106,7 @@ TEST_F(Megatron, NoFlippedByteIsFollowed) {
       << "the type, and the document between the first and the last, have other values that are possible";
 }
 
-// Larger indices are checked in pieces; what these leave out, where it is used.
+// When a large index is opened, only samples of it are checked. The rest is checked where it is used.
 TEST_F(Megatron, ChecksWhatItUsesOfALargeIndex) {
   const int64_t count = 400'000;
   const std::vector<int32_t> lengths(count, 1);

@@ -1,4 +1,4 @@
-// Every data source but CIFAR-10: samples are functions of (seed, epoch, index) alone; damage is refused.
+// Tests all data sources but CIFAR-10: a sample depends only on (seed, epoch, index), and damage is refused.
 // RANKS 1
 #include "base/glob.h"
 #include "tests/mpi/data_testing.h"
@@ -56,7 +56,7 @@ TEST(Synthetic, GivesValuesOfUnitVarianceInTheAskedDtype) {
 TEST(Synthetic, CanBeLearned) {
   const auto images = source_of("synthetic", {{"size", 400}}, kCifarImage)->fetch(first(400));
   const auto flat = images.inputs.flatten(1);
-  int64_t right = 0;  // the class of the nearest of the first 200 images, for the second 200
+  int64_t right = 0;  // how often the nearest of the first 200 images has the right class, for the second 200
   for (int64_t i = 200; i < 400; ++i) {
     const auto distances = (flat.narrow(0, 0, 200) - flat[i]).square().sum(1);
     right += images.targets[distances.argmin().item<int64_t>()].item<int64_t>() ==
@@ -68,7 +68,7 @@ TEST(Synthetic, CanBeLearned) {
   EXPECT_TRUE(at::equal(text.inputs.slice(1, 1), text.targets.slice(1, 0, 63)));
   const auto pairs = at::bincount((text.inputs * 50 + text.targets).flatten(), {}, 2500).view({50, 50});
   const auto best = std::get<0>(pairs.max(1)).sum().item<double>() / pairs.sum().item<double>();
-  EXPECT_GT(best, 0.85);  // how often the commonest successor comes: 7/8 and a little
+  EXPECT_GT(best, 0.85);  // the share of the most frequent next token, which should be slightly above 7/8
 }
 
 TEST(Synthetic, HoldsOutWhatCanBeEvaluated) {
@@ -87,7 +87,7 @@ TEST_F(DataFiles, TextIsTheBytesInPathOrder) {
   write("b.md", "mnopqrstu");
   write("a/x.md", "abcdef");
   write("a/deep/y.md", "ghijkl\xff");
-  const std::string patterns = path("b.md") + " " + path("**/*.md");  // b.md counts once, and last
+  const std::string patterns = path("b.md") + " " + path("**/*.md");  // b.md is used once, and comes last
   const auto source = source_of("text", {{"files", patterns}}, {Kind::tokens, {7}, 256});
   ASSERT_EQ(source->size(), 3);  // 22 bytes
   const auto batch = source->fetch({{0, 0}, {2, 0}});
@@ -117,7 +117,7 @@ TEST_F(DataFiles, OtherBytesAreOtherContent) {
   EXPECT_EQ(source_of("synthetic", {{"size", 8}}, kBytes)->content(), "");
 }
 
-// Of much, pieces: from the first byte to the last, and no others.
+// If there is much content, evenly spaced pieces are hashed, including the first and the last byte.
 TEST_F(DataFiles, MuchContentIsSampled) {
   std::vector<uint8_t> bytes(200 << 20);
   const uint64_t hash = hash_content(bytes);

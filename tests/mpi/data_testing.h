@@ -1,4 +1,5 @@
-// What the tests of the data sources share: files of their own, sources in a line, and the text of a refusal.
+// Shared by the tests of data sources: a folder of files, functions that make sources, and the text of an
+// error.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -17,7 +18,7 @@ using Kind = specs::SampleShape::Kind;
 namespace fs = std::filesystem;
 const specs::SampleShape kCifarImage = {Kind::image, {3, 32, 32}, 10};
 
-// A folder of files that goes with the test.
+// Provides a folder of files that is deleted after the test.
 class DataFiles : public ::testing::Test {
  protected:
   DataFiles() { fs::create_directories(folder_); }
@@ -46,7 +47,7 @@ inline bool same(const Batch& a, const Batch& b) {
   return at::equal(a.inputs, b.inputs) && at::equal(a.targets, b.targets);
 }
 
-// The message of the UsageError that this throws; one line.
+// Returns the message of the UsageError that `body` throws, which must be a single line.
 inline std::string refusal(const std::function<void()>& body) {
   try {
     body();
@@ -57,7 +58,7 @@ inline std::string refusal(const std::function<void()>& body) {
   return "accepted";
 }
 
-// That making the source throws.
+// Returns the message of the error that making this source throws.
 inline std::string refusal(const std::string& name, const Options& options,
                            const specs::SampleShape& sample) {
   return refusal([&] { source_of(name, options, sample); });

@@ -1,4 +1,4 @@
-// Token files: windows of their streams; damage is refused.
+// Tests files of tokens: the windows that samples are made of, and that damage is refused.
 // RANKS 1
 #include "tests/mpi/token_files.h"
 
@@ -24,11 +24,11 @@ TEST_F(LlmcFiles, GiveWindowsAndTheirNextTokens) {
   EXPECT_TRUE(at::equal(batch.inputs[0], at::arange(40, 50, at::kLong) * 3));
   EXPECT_TRUE(at::equal(batch.targets[0], at::arange(41, 51, at::kLong) * 3));
   EXPECT_TRUE(at::equal(batch.inputs[1], at::arange(0, 10, at::kLong) * 3));
-  write("t.bin", file(20240520, 1, 50, 50));  // the fifth window's last target is missing
+  write("t.bin", file(20240520, 1, 50, 50));  // the last target of the fifth window is missing
   EXPECT_EQ(source()->size(), 4);
 }
 
-// By others, while a run reads it: an error of that run, and no signal that ends it.
+// Somebody may truncate the file during a run. The run then gets an error instead of a fatal signal.
 TEST_F(LlmcFiles, MayBeCut) {
   write("t.bin", file(20240520, 1, 4001, 4001));
   const auto cut = source();
@@ -47,7 +47,8 @@ TEST_F(LlmcFiles, OfLlama3Have32Bits) {
                         at::arange(41, 51, at::kLong) * 384));
 }
 
-// By its place, before the first step, or where it is read: of much, pieces are looked at beforehand.
+// The error names the position of the token. Large files are only sampled before the first step; the other
+// tokens are checked when they are read.
 TEST_F(LlmcFiles, RefuseATokenThatTheModelLacks) {
   EXPECT_THAT(
       refusal_of(file(20240520, 1, 400, 400), 999),
@@ -73,7 +74,7 @@ TEST_F(LlmcFiles, RefuseATokenThatTheModelLacks) {
   EXPECT_THAT(refusal_of(much), HasSubstr("token 1000 at position 19999999"));
 }
 
-// Windows lie in one file each: what does not fill one at a file's end is left out.
+// Each window is within one file. The tokens at the end of a file that do not fill a window are left out.
 TEST_F(LlmcFiles, LieBesideEachOtherInTheOrderOfTheirPaths) {
   write("b.bin", file(20240520, 1, 51, 51));
   write("a.bin", file<uint32_t>(20240801, 7, 30, 30));
@@ -91,9 +92,10 @@ TEST_F(LlmcFiles, LieBesideEachOtherInTheOrderOfTheirPaths) {
   EXPECT_NE(source("*.bin")->content(), content);
 }
 
-// A token that is in no file makes one document of all: the losses would be those of joined ones.
+// If the token that begins documents is in no file, everything would be one document, and the losses would be
+// those of concatenated documents.
 TEST_F(LlmcFiles, RefuseDocumentsThatBeginNowhere) {
-  write("t.bin", file(20240520, 1, 400, 400));  // 0 to 999 by threes, then 2 to 197
+  write("t.bin", file(20240520, 1, 400, 400));  // tokens 0 to 999 in steps of three, then 2 to 197
   const auto refusal_with = [&](const Options& options) {
     return refusal([&] { source("t.bin", options); });
   };
@@ -107,13 +109,13 @@ TEST_F(LlmcFiles, RefuseDocumentsThatBeginNowhere) {
     EXPECT_THAT(refusal_with({{"documents", documents}, {"begin", 50256}}),
                 HasSubstr("begin 50256 is not in the model's vocabulary of 1000"));
   }
-  write("u.bin", file(20240520, 1, 40, 40));  // each file is asked: 0 to 117
+  write("u.bin", file(20240520, 1, 40, 40));  // every file is checked; this one has tokens 0 to 117
   EXPECT_THAT(refusal([&] {
                 source("?.bin", {{"documents", "packed"}, {"begin", 300}});
               }),
               HasSubstr("u.bin': no document begins with token 300"));
 
-  // Far behind what is looked at before the first step, a document is found.
+  // A document is also found far beyond the part that is checked before the first step.
   const int32_t count = 20'000'000;
   std::string much = file(20240520, 1, count, count, uint16_t{1}, /*modulo=*/999);
   const uint16_t token = 1;
@@ -124,7 +126,7 @@ TEST_F(LlmcFiles, RefuseDocumentsThatBeginNowhere) {
               HasSubstr("no document begins with token 2"));
 }
 
-// An index says where documents begin: a token that is nowhere must not throw it away.
+// The index says where documents begin. A token that is in no file must not override it silently.
 TEST_F(LlmcFiles, KeepTheIndexOfMegatron) {
   megatron<int16_t>(3, {10, 20}, {0, 1, 2});
   EXPECT_EQ(refusal([&] { source("m", {{"documents", "masked"}}); }), "accepted");

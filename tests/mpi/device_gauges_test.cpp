@@ -1,5 +1,5 @@
 // RANKS 1
-// Gauges through a library that answers like NVML, and what happens where there is none.
+// Tests gauges with a library that imitates NVML, and without any such library.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,26 +11,26 @@
 namespace shardmark {
 namespace {
 
-constexpr auto kGpu = "0000:17:00.0";  // the one that the library has
+constexpr auto kGpu = "0000:17:00.0";  // the only GPU that the library has
 
 TEST(Gauges, EnergyIsReadInJoules) {
   const Gauges gauges(kGpu, FAKE_NVML);
   const double before = gauges.energy_j();
-  EXPECT_DOUBLE_EQ(gauges.energy_j() - before, 2.5);  // each reading counts 2,500 mJ
+  EXPECT_DOUBLE_EQ(gauges.energy_j() - before, 2.5);  // each reading adds 2,500 mJ
 }
 
 TEST(Gauges, EnergyIsAbsentWhereItCannotBeRead) {
   EXPECT_TRUE(std::isnan(Gauges(at::Device(at::kCPU)).energy_j()));
   EXPECT_TRUE(std::isnan(Gauges(kGpu, "no-such-library.so").energy_j()));
   EXPECT_TRUE(std::isnan(Gauges("0000:99:00.0", FAKE_NVML).energy_j()));  // no such GPU
-  EXPECT_TRUE(std::isnan(Gauges(kGpu, "libm.so.6").energy_j()));          // a library of something else
+  EXPECT_TRUE(std::isnan(Gauges(kGpu, "libm.so.6").energy_j()));          // not NVML
 }
 
 TEST(Gauges, WhatTheDeviceTellsIsReadAndTheRestIsNaN) {
   const Reading reading = Gauges(kGpu, FAKE_NVML).read();
   EXPECT_EQ(reading.clock_mhz, 1230);
   EXPECT_EQ(reading.temperature_c, 71);
-  EXPECT_TRUE(std::isnan(reading.power_w));  // not supported by this one
+  EXPECT_TRUE(std::isnan(reading.power_w));  // this GPU does not support it
   EXPECT_EQ(reading.throttle, 0x40);
   EXPECT_TRUE(std::isnan(Gauges(kGpu, "no-such-library.so").read().clock_mhz));
 }

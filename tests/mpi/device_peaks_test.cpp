@@ -1,4 +1,4 @@
-// Data-sheet peaks by the names that CUDA gives devices.
+// Tests the peak FLOP/s of data sheets, by the device names that CUDA reports.
 // RANKS 1
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ constexpr const char* kDevices[] = {"NVIDIA A100-SXM4-40GB",
                                     "NVIDIA RTX 6000 Ada Generation",
                                     "NVIDIA L40S"};
 
-// Tensor cores of all these generations multiply 16-bit numbers twice as fast as TF32, give or take how a
-// data sheet rounds. A number with sparsity among dense ones would be off by 2.
+// The tensor cores of all these generations multiply 16-bit numbers twice as fast as TF32, apart from the
+// rounding in data sheets. A number with sparsity among dense ones would be off by a factor of 2.
 TEST(DatasheetPeaks, AreDenseInEveryPrecision) {
   for (const std::string device : kDevices) {
     SCOPED_TRACE(device);

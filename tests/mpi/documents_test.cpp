@@ -1,5 +1,6 @@
-// Samples packed of documents: where these begin, that a model computes each as if it were alone, under every
-// strategy alike, and what memory that takes. RANKS 1 2
+// Tests samples that contain several packed documents: where documents begin, that a model computes each
+// document as if it were alone, with the same result under every strategy, and how much memory that takes.
+// RANKS 1 2
 #include <numeric>
 
 #include "device/meter.h"
@@ -43,7 +44,7 @@ std::map<std::string, at::Tensor> gradients(Model& model) {
 
 double difference(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
 
-// The first sample is two documents, of 7 tokens and of 5; the second is one.
+// The first sample has two documents, with 7 and 5 tokens. The second sample is one document.
 TEST(PackedDocuments, AreComputedAsEachAlone) {
   at::manual_seed(3);
   const at::Tensor inputs = at::randint(31, {2, 12}, at::kLong),
@@ -89,7 +90,7 @@ class Documents : public TokenFiles {
   }
 };
 
-// 0 3 6 ... 27 | 30 33 36 ...: the second sample's first document is the rest of one.
+// The tokens are 0 3 6 ... 27 | 30 33 36 ... The second sample begins with the rest of a document.
 TEST_F(Documents, BeginAfterAnEndOrWithABegin) {
   write("t.bin", file(20240520, 1, 51, 51));
   EXPECT_FALSE(source()->fetch({{0, 0}}).positions.defined());
@@ -136,7 +137,7 @@ TEST_F(Documents, TrainAlikeUnderEveryStrategy) {
   }
 }
 
-// One mask, as large here as what a layer keeps.
+// The memory of one mask is predicted. In these models it is as large as what a layer keeps.
 TEST_F(Documents, HoldTheMemoryOfOneMask) {
   const HostGroup world = HostGroup::world();
   if (world.size() > 1) GTEST_SKIP() << "on one rank";

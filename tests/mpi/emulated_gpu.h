@@ -1,7 +1,7 @@
-// A GPU's way to execute on one thread of the CPU, for the texts of src/kernels, which are compiled here as
-// C++ as they are. Each CUDA thread is a context of its own (makecontext(3)); all of a block take turns, one
-// after the other up to the next barrier or shuffle, so that threads of a warp are always equally far. Blocks
-// follow each other. What only a GPU shows (speed, alignment, races within a warp) is not seen.
+// Executes the CUDA kernels of src/kernels on one thread of the CPU. The kernels are compiled here as C++
+// without changes. Each CUDA thread has its own context (makecontext(3)). The threads of a block run one
+// after the other up to the next barrier or shuffle, so the threads of a warp always make the same progress.
+// Blocks run one after the other. Speed, alignment and races within a warp cannot be tested this way.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -25,14 +25,14 @@ struct Index {
 };
 inline Index threadIdx, blockIdx, blockDim, gridDim;
 
-// The threads of one block, and whose turn it is.
+// The threads of one block, and the scheduler that switches between them.
 struct Turns {
   std::function<void()> kernel;
   ucontext_t scheduler = {};
   std::vector<ucontext_t> contexts;
   std::vector<std::unique_ptr<char[]>> stacks;
   std::vector<bool> ended;
-  std::vector<float> exchanged;  // by shuffles
+  std::vector<float> exchanged;  // values exchanged by shuffles
   int waiting = 0, alive = 0, generation = 0;
 
   void leave() { swapcontext(&contexts[static_cast<size_t>(threadIdx.x)], &scheduler); }
@@ -112,7 +112,7 @@ inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 #undef __shared__
 #undef __launch_bounds__
 
-// A kernel that takes its arguments as a launch has them.
+// Wraps a kernel so that it takes its arguments as a kernel launch does.
 template <class... Arguments>
 std::function<void(void**)> unpacked(void (*kernel)(Arguments...)) {
   return [kernel](void** arguments) {

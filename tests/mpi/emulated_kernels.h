@@ -1,4 +1,5 @@
-// The kernels that tests launch on the emulated GPU. By one text alone: the emulation is one for a program.
+// The kernels that tests launch on the emulated GPU. Only one source file may include it, because the
+// emulation has global state.
 #pragma once
 
 #include "tests/mpi/emulated_gpu.h"

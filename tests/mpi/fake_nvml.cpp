@@ -1,5 +1,5 @@
-// A library with the functions of NVML that device/gauges.cpp and doctor/machine/gpu.cpp need, and one GPU in
-// it: hot, capped, with half of its lanes. Some functions are missing, as in old drivers.
+// A library with the NVML functions that device/gauges.cpp and doctor/machine/gpu.cpp need. Its GPU is hot,
+// power-capped and has half of its PCIe lanes. Some functions are missing, as in old drivers.
 #include <cstdlib>
 #include <cstring>
 

@@ -1,5 +1,6 @@
-// Every strategy with the kernels of src/kernels, on an emulated GPU: gradients that kernels add where the
-// strategy put them, and the update in one pass. RANKS 2
+// Tests all strategies with the kernels of src/kernels on an emulated GPU: kernels add gradients in the
+// memory that the strategy provides, and the update is done in one pass.
+// RANKS 2
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,8 @@ class FusedStrategies : public OnCpuRanks {
   }
 };
 
-// In bf16 by torch's kernels and by these: rounding differs, a lost or doubled gradient would be a factor.
+// Compares bf16 training with PyTorch's kernels and with ours. The rounding differs slightly, while a lost or
+// duplicated gradient would change results by a factor.
 TEST_F(FusedStrategies, TrainAsWithTorchsKernels) {
   std::vector<std::string> strategies = kKinds;
   strategies.emplace_back("single");
@@ -40,7 +42,7 @@ TEST_F(FusedStrategies, TrainAsWithTorchsKernels) {
     }
 }
 
-// Gradients are clipped by one divisor, which the update in one pass takes, too.
+// Gradients are divided by the same factor if they are clipped in the one-pass update.
 TEST_F(FusedStrategies, ClipAsWithTorchsKernels) {
   Case c = bf16(at::kBFloat16);
   c.clip_norm = 0.1;

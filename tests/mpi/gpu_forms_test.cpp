@@ -1,4 +1,5 @@
-// Models in the forms that GPUs are fast at against their plain forms, on the CPU: losses, logits, gradients.
+// Compares the variants of models that are fast on GPUs with the plain variants, on the CPU: losses, logits
+// and gradients.
 // RANKS 1
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ double distance(const at::Tensor& a, const at::Tensor& b) {
   return ((a.detach().to(at::kDouble) - expected).norm() / expected.norm()).item<double>();
 }
 
-// The same parameters twice, with gradients in memory as strategies provide them.
+// The same parameters in both variants, with gradients in preallocated memory as strategies provide them.
 struct BothForms {
   std::unique_ptr<Model> plain, fast;
 
@@ -72,7 +73,7 @@ Choice small_llama(bool tied) {
                             {"tied", tied}});
 }
 
-// Of both models above.
+// Returns a batch for both models above.
 Batch random_tokens() {
   at::manual_seed(3);
   return {at::randint(131, {4, 20}, at::kLong), at::randint(131, {4, 20}, at::kLong)};
@@ -97,7 +98,7 @@ TEST(GpuForms, OfLanguageModelsAreTheSameModel) {
   }
 }
 
-// Of a backward in two parts the first leaves the head's gradient, too, for the second.
+// If backward is split in two parts, the first part leaves the gradient of the head to the second as well.
 TEST(GpuForms, OfLanguageModelsComeInTwoParts) {
   const Batch batch = random_tokens();
   for (const auto dtype : {at::kBFloat16, at::kHalf}) {
@@ -117,7 +118,8 @@ TEST(GpuForms, OfLanguageModelsComeInTwoParts) {
   }
 }
 
-// Nothing but 16-bit types takes another form of GPT-2: bit by bit. Llama's norms and keys do.
+// In fp32 and fp64, the GPU variant of GPT-2 is bitwise equal to the plain one. Llama's norms and keys round
+// differently.
 TEST(GpuForms, OfLanguageModelsAreThePlainOnesInFp32AndFp64) {
   for (const auto& [choice, rounding] : {std::pair{small_gpt2(), 0.0}, {small_llama(true), 100.0}}) {
     for (const auto dtype : {at::kFloat, at::kDouble}) {
@@ -152,7 +154,7 @@ TEST(GpuForms, OfResNetAreTheSameModel) {
   }
 }
 
-// A deterministic run must find cuDNN's search switched off, whatever comes later.
+// A deterministic run needs cuDNN's search of algorithms switched off, whatever is called later.
 TEST(SearchOfConvolutions, HappensOnAGpuUnlessBitsAreToRepeat) {
   auto& context = at::globalContext();
   const at::Device gpu(at::kCUDA, 0);

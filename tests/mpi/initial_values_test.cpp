@@ -1,4 +1,5 @@
-// What a parameter starts with. RANKS 1
+// Tests the initial values of parameters.
+// RANKS 1
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +16,7 @@ TEST(InitialValues, DependOnSeedAndNameAlone) {
   const at::Tensor first = initial_value(one, 1, at::kDouble);
   EXPECT_FALSE(at::allclose(first, initial_value(other, 1, at::kDouble)));
   EXPECT_FALSE(at::allclose(first, initial_value(one, 2, at::kDouble)));
-  EXPECT_TRUE(at::equal(first, initial_value(one, 1, at::kDouble)));  // whatever was drawn before
+  EXPECT_TRUE(at::equal(first, initial_value(one, 1, at::kDouble)));  // independent of what was drawn before
   EXPECT_TRUE(at::equal(first.to(at::kFloat), initial_value(one, 1, at::kFloat)));
   EXPECT_NEAR(first.mean().item<double>(), 0, 5 * 0.02 / std::sqrt(60000));
   EXPECT_NEAR(first.std().item<double>() / 0.02, 1, 0.02);

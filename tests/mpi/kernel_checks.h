@@ -1,4 +1,4 @@
-// Fused layers against the same formulas in fp64: on the CPU by an emulated GPU, and on a GPU.
+// Compares fused layers with the same formulas in fp64. Used on the CPU with an emulated GPU, and on a GPU.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,7 +12,7 @@
 
 namespace shardmark {
 
-// Operands and results of a layer on a device in bf16; the same numbers in fp64 on the CPU.
+// The operands and results of a layer: on a device in bf16, and the same numbers in fp64 on the CPU.
 struct BothTypes {
   at::Tensor rounded, exact;
   BothTypes(at::IntArrayRef shape, at::Device device, double spread = 1, double offset = 0)
@@ -23,7 +23,8 @@ struct BothTypes {
   }
 };
 
-// Every element, but for `roundings` of bf16 of it or of the tensor's mean size.
+// Expects every element to be within `roundings` bf16 roundings, relative to its size plus the mean size of
+// the tensor.
 inline void expect_rounded(const std::string& what, const at::Tensor& measured, const at::Tensor& exact,
                            double roundings) {
   ASSERT_TRUE(measured.defined()) << what;
@@ -45,12 +46,12 @@ inline void check_layer_norm(const Kernels& kernels, at::Device device, int64_t 
 
   const at::Tensor sum = adds ? x.exact + added.exact : x.exact;
   expect_rounded("h", h, sum, 1);
-  // What is normalized is the rounded sum, whose gradient is that of the sum.
+  // The rounded sum is normalized, and its gradient is that of the sum.
   const at::Tensor in = h.detach().to(at::kCPU, at::kDouble, false, /*copy=*/true).set_requires_grad(true);
   const at::Tensor normed = at::layer_norm(in, {channels}, weight.exact, bias.exact, 1e-5);
   torch::autograd::backward({in * 1, normed}, {dh.exact.detach(), dy.exact.detach()});
   expect_rounded("y", y, normed, 1.01);
-  // Of a row that is too long for the kernel, autograd adds two rounded gradients.
+  // A row that is too long for the kernel uses autograd, which adds two rounded gradients.
   const double roundings = channels > kMostChannels ? 3 : 1.01;
   expect_rounded("dx", x.rounded.grad(), in.grad(), roundings);
   if (adds) expect_rounded("dadded", added.rounded.grad(), in.grad(), roundings);
@@ -68,7 +69,7 @@ inline void check_projection(const Kernels& kernels, at::Device device, int64_t 
   const at::Tensor y = layer(kernels, x.rounded, weight.rounded, bias.rounded);
   y.backward(dy.rounded.detach());
 
-  // GELU sees the rounded product, and backward the rounded gradient of it.
+  // GELU is applied to the rounded product, and backward rounds the gradient of that product.
   const at::Tensor z = at::addmm(bias.exact, x.exact, weight.exact);
   const at::Tensor near =
       at::addmm(bias.rounded, x.rounded, weight.rounded).to(at::kCPU, at::kDouble).detach();
@@ -82,7 +83,7 @@ inline void check_projection(const Kernels& kernels, at::Device device, int64_t 
   expect_rounded("dbias", bias.rounded.grad(), bias.exact.grad(), 4);
 }
 
-// Targets of all likelihoods: in every third row near to 1, in every other third near to 0.
+// The targets have different likelihoods: near 1 in every third row, near 0 in every other third row.
 inline void check_cross_entropy(const Kernels& kernels, at::Device device, int64_t rows, int64_t classes,
                                 int64_t stride) {
   SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(classes) + " of " + std::to_string(stride));
@@ -106,7 +107,7 @@ inline void check_cross_entropy(const Kernels& kernels, at::Device device, int64
   EXPECT_EQ(logits.narrow(1, classes, stride - classes).abs().sum().item<double>(), 0);
 }
 
-// Three updates against the formula in fp64, from moments at zero.
+// Compares three updates, which start with moments of zero, with the formula in fp64.
 inline void check_adamw(const Kernels& kernels, at::Device device, int64_t numel, bool divides) {
   SCOPED_TRACE(std::to_string(numel) + (divides ? ", divided" : ""));
   const AdamWRates rates{1e-2, 0.9, 0.999, 1e-8, 0.1};
@@ -134,8 +135,8 @@ inline void check_adamw(const Kernels& kernels, at::Device device, int64_t numel
   EXPECT_TRUE(at::equal(copy, p.to(at::kBFloat16)));
 }
 
-// Loss and gradients of a GPT-2 in bf16: no farther from fp64 than those of torch's kernels, but for a
-// quarter.
+// The loss and gradients of a GPT-2 in bf16 may be at most 25 % farther from fp64 than those with PyTorch's
+// kernels.
 inline void check_gpt2(const Kernels& kernels, at::Device device, const Options& options,
                        bool splits_backward) {
   const Choice choice = resolve({"gpt2", options}, specs::model_spec("gpt2").options, "model");

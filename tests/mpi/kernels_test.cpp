@@ -1,4 +1,5 @@
-// The texts of src/kernels: their mathematics on an emulated GPU, and that NVRTC compiles them for real ones.
+// Tests the kernels of src/kernels: their results on an emulated GPU, and that NVRTC compiles them for real
+// GPUs.
 // RANKS 1
 #include <gtest/gtest.h>
 
@@ -11,8 +12,8 @@
 namespace shardmark {
 namespace {
 
-// 129 channels are odd; 264 are 33 packs, one more than a warp has threads. 70 rows are more than two blocks
-// on each of two multiprocessors take at once.
+// 129 channels are odd. 264 channels are 33 packs, one more than a warp has threads. 70 rows are more than
+// two blocks on each of two multiprocessors process at once.
 TEST(FusedKernels, LayerNorm) {
   at::manual_seed(1);
   for (const int64_t rows : {1, 37, 70})
@@ -29,7 +30,7 @@ TEST(FusedKernels, ProjectionAndItsBias) {
         check_projection(emulated_kernels(), at::kCPU, rows, columns, gelu);
 }
 
-// A row in one pack of each thread, in several, and in more than it holds at once.
+// A row takes one pack per thread, several packs per thread, or more than a thread can hold at once.
 TEST(FusedKernels, CrossEntropyAndItsGradient) {
   at::manual_seed(3);
   check_cross_entropy(emulated_kernels(), at::kCPU, 7, 2, 2);
@@ -55,7 +56,8 @@ TEST(FusedKernels, StepOfGpt2) {
                splits_backward);
 }
 
-// Of GPT-2 124M and, by the widths of norms, of its larger sizes. No kernel may spill registers to memory.
+// Compiles the kernels for GPT-2 124M and, with the widths of their norms, for its larger versions. No kernel
+// may spill registers to memory.
 TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
   std::vector<std::pair<std::string, std::string>> kernels = {
       {"adamw.cu", "adamw<8>"},
@@ -88,7 +90,8 @@ TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
     }
 }
 
-// A GPU that the compiler does not know gets the code of the newest older one, for its driver to compile.
+// If the compiler does not know a GPU, it generates PTX for the newest architecture that is older. The driver
+// compiles that for the GPU.
 TEST(FusedKernels, GoToGpusNewerThanTheCompiler) {
   EXPECT_EQ(kernel_architecture(90, {75, 80, 90, 100}), "sm_90");
   EXPECT_EQ(kernel_architecture(100, {75, 80, 90, 100}), "sm_100");
@@ -115,7 +118,7 @@ TEST(FusedKernels, GoToGpusNewerThanTheCompiler) {
   EXPECT_TRUE(kernel_architecture(199, known).starts_with("compute_"));
 }
 
-// By itself for cli/fused_kernels.sh, which runs it where no CUDA toolkit is installed.
+// A separate test, because cli/fused_kernels.sh runs it where no CUDA toolkit is installed.
 TEST(FusedKernels, AreCompiledByNvrtc) {
   EXPECT_EQ(compile_kernel("column_sum.cu", "column_totals", "sm_90").log, "");
 }

@@ -1,5 +1,6 @@
-// Reductions of ddp in every layout: what ranks have in common stays equal, whatever a reduction leaves
-// out. RANKS 4
+// Tests the gradient reductions of ddp in all parallel layouts: parameters that several ranks share stay
+// equal, whatever a lossy reduction leaves out.
+// RANKS 4
 #include "executor/training_setup.h"
 #include "plan/plan.h"
 #include "tests/mpi/layouts_fixture.h"
@@ -13,7 +14,7 @@ std::string reduced_by(const std::string& reduction) {
   return "ddp(bucket_mb=0.02, first_bucket_mb=0.01, reduction=" + reduction + ")";
 }
 
-// Losses fall, and all ranks have the same bits.
+// The losses decrease, and all ranks have bitwise equal parameters.
 TEST_F(Layouts, OfEveryReduction) {
   if (comm->size() < 4) GTEST_SKIP() << "4 ranks";
   for (const std::string reduction : {"cast(to=bf16)", "topk(ratio=0.05)", "powersgd(rank=1)", "int8"})
@@ -35,7 +36,7 @@ TEST_F(Layouts, OfEveryReduction) {
     }
 }
 
-// What lossy reductions hold back is each rank's own, as its part of the model is.
+// Every rank keeps its own residuals of lossy reductions, just as it has its own shard of the model.
 TEST_F(Layouts, TensorRanksGoOnFromTheirResiduals) {
   if (comm->size() < 4) GTEST_SKIP() << "4 ranks";
   using Tensors = std::map<std::string, at::Tensor>;
@@ -47,7 +48,7 @@ TEST_F(Layouts, TensorRanksGoOnFromTheirResiduals) {
                                   .tensor = 2,
                                   .sequence_parallel = sequence_parallel},
                                  comm->size());
-    const auto states_after = [&](const Tensors* from) {  // every two steps
+    const auto states_after = [&](const Tensors* from) {  // a state after every two steps
       TrainingSetup setup(point, *comm);
       setup.allocate();
       const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});

@@ -1,4 +1,4 @@
-// Trains a point whose copies of the model are cut over several ranks, and the same on one.
+// Trains a point whose model copies are divided among several ranks, and the same training on one rank.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -112,7 +112,8 @@ class Layouts : public OnCpuRanks {
     expect_equal(layout, 1e-5);
   }
 
-  // What several ranks have, such as norms of tensor-parallel blocks, must not drift apart.
+  // Checks that parameters which several ranks share, such as the norms of tensor-parallel blocks, are
+  // bitwise equal.
   void expect_same_bits(const Outcomes& run) {
     for (const auto& [name, value] : run.parameters) {
       const at::Tensor most = value.contiguous().clone();

@@ -1,5 +1,5 @@
-// A model whose copies are cut over several ranks trains as one device does, whatever the layout: losses,
-// gradient norms, initial values and parameters.
+// If the copies of a model are divided among several ranks, training equals that on one device in every
+// layout: losses, gradient norms, initial values and parameters.
 // RANKS 2 4
 #include "tests/mpi/layouts_fixture.h"
 
@@ -23,14 +23,15 @@ TEST_F(Layouts, PipelinesEqualSingle) {
   for (int64_t stages = 2; stages <= comm->size(); stages *= 2)
     for (const std::string& model : {kGpt2, kMlp, kTied, kLlama, kResNet, kMoe})
       for (const std::string& schedule : kSchedules) {
-        if (model == kGpt2 && schedule == "interleaved(chunks=2)" && stages == 4) continue;  // 5 blocks
+        if (model == kGpt2 && schedule == "interleaved(chunks=2)" && stages == 4)
+          continue;  // the model has only 5 blocks
         if (stages == 4 && schedule == "interleaved(chunks=2)" && model != kResNet) continue;
         expect_equal({.model = model, .pipeline = stages, .schedule = schedule});
       }
 }
 
-// A stage without the head adds to the loss, too: in each micro-batch by itself, so that one device has the
-// same ones.
+// Stages without the head also contribute auxiliary losses. The reference computes them for each micro-batch
+// separately, too.
 TEST_F(Layouts, AuxiliaryLossesOfPipelinesEqualSingle) {
   if (comm->size() != 2) GTEST_SKIP() << "one copy on 2 ranks";
   const std::string model = kMoe.substr(0, kMoe.size() - 1) + ", aux_loss=0.1)";
@@ -83,8 +84,8 @@ TEST_F(Layouts, InFp32AndClippedAndRecomputed) {
       }
 }
 
-// The same draws for a micro-batch wherever its blocks are: with dropout a pipeline equals its copy on one
-// rank, to the bit where one copy trains.
+// The random numbers of a micro-batch do not depend on where its blocks are. So with dropout, a pipeline
+// equals the same copy on one rank, bit by bit if there is one copy.
 TEST_F(Layouts, DropoutDrawsAsOnOneRank) {
   if (comm->size() != 2) GTEST_SKIP() << "one copy on 2 ranks";
   const std::string model = "gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37, dropout=0.2)";
@@ -99,7 +100,7 @@ TEST_F(Layouts, DropoutDrawsAsOnOneRank) {
   }
 }
 
-// What one layout wrote any other reads.
+// A state that one layout has written can be loaded in any other layout.
 TEST_F(Layouts, StateGoesOnUnderAnother) {
   using Tensors = std::map<std::string, at::Tensor>;
   const auto run = [&](const Layout& layout, const Tensors* from, Tensors* to) {
@@ -124,7 +125,8 @@ TEST_F(Layouts, StateGoesOnUnderAnother) {
   run(first, &state, &expected);
   for (const std::string strategy : {"fsdp", "zero3", "ddp"}) {
     Layout other{.model = kTied, .strategy = strategy, .pipeline = comm->size() / 2};
-    other.accumulation = 4 / (comm->size() / other.pipeline) * (comm->size() / 2);  // the same samples a step
+    other.accumulation =
+        4 / (comm->size() / other.pipeline) * (comm->size() / 2);  // as many samples per step
     SCOPED_TRACE(strategy);
     Tensors other_state;
     run(other, &state, &other_state);
@@ -132,7 +134,7 @@ TEST_F(Layouts, StateGoesOnUnderAnother) {
     for (const auto& [name, value] : expected)
       EXPECT_LE((other_state.at(name) - value).abs().max().item<double>(), 1e-9) << name;
   }
-  // And of ranks that share blocks and sequences, both ways.
+  // The same holds for tensor-parallel and context-parallel layouts, in both directions.
   for (const bool is_context : {false, true}) {
     Layout split{.model = kTied, .strategy = "fsdp"};
     split.model =

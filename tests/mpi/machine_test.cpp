@@ -1,6 +1,6 @@
 // RANKS 1 2
-// What a rank finds out about this machine, against what the system says in other places, and about a GPU of
-// a library that answers like NVML.
+// Compares what a rank finds out about its machine with other information of the system, and about a GPU with
+// a library that imitates NVML.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -69,7 +69,7 @@ TEST(MachineGpu, IsAsNvmlSays) {
   EXPECT_EQ(gpu.in_node, 8);
   EXPECT_EQ(gpu.clock_mhz, 1230);
   EXPECT_EQ(gpu.most_clock_mhz, 1980);
-  EXPECT_EQ(gpu.set_clock_mhz, doctor::kUnknown);  // this library cannot tell
+  EXPECT_EQ(gpu.set_clock_mhz, doctor::kUnknown);  // the library lacks this function
   EXPECT_EQ(gpu.power_cap_w, 500);
   EXPECT_EQ(gpu.default_cap_w, 700);
   EXPECT_EQ(gpu.throttle, 0x40);
@@ -89,12 +89,12 @@ TEST(MachineGpu, StaysUnknownWhereNobodyAnswers) {
   EXPECT_EQ(gpu.power_cap_w, doctor::kUnknown);  // no such GPU
 }
 
-// Where CUDA shows none, as under a driver that is too old for it: what is there all the same.
+// Without CUDA, for example because the driver is too old, the GPUs of the node are still found.
 TEST(MachineGpu, IsSeenWithoutCuda) {
   doctor::GpuFacts gpu;
   EXPECT_EQ(add_nvml(gpu, FAKE_NVML), "580.95.05");
   EXPECT_EQ(gpu.in_node, 8);
-  EXPECT_EQ(gpu.capability, 80);  // the oldest
+  EXPECT_EQ(gpu.capability, 80);  // that of the oldest GPU
   EXPECT_EQ(gpu.name_in_node, "NVIDIA A100-PCIE-40GB");
   EXPECT_EQ(gpu.name, "") << "this rank uses none";
   const doctor::GpuFacts here = gpu_facts(at::kCPU);
@@ -110,8 +110,8 @@ TEST(MachineGpu, IsCountedWithoutADriver) {
   };
   device("0000:17:00.0", "0x10de", "0x030200");
   device("0000:18:00.0", "0x10de", "0x030200");
-  device("0000:1a:00.0", "0x10de", "0x030000");  // with a screen
-  device("0000:18:00.1", "0x10de", "0x040300");  // its audio
+  device("0000:1a:00.0", "0x10de", "0x030000");  // one with a display
+  device("0000:18:00.1", "0x10de", "0x040300");  // the audio function of a GPU
   device("0000:19:00.0", "0x15b3", "0x020700");
   EXPECT_EQ(gpus_on_bus(devices).computing, 2);
   EXPECT_EQ(gpus_on_bus(devices).screens, 1);
@@ -132,8 +132,8 @@ TEST(MachineHost, AgreesWithTheSystem) {
   EXPECT_EQ(facts.open_files, sysconf(_SC_OPEN_MAX));
   EXPECT_EQ(kernel_id().size(), 36U);
   EXPECT_EQ(host_facts("").disk_bytes, doctor::kUnknown);
-  EXPECT_EQ(host_facts(directory + "/nowhere").locking,
-            "");  // could not be tried: the study's own error says more
+  // It could not be tested. The study itself will report the error.
+  EXPECT_EQ(host_facts(directory + "/nowhere").locking, "");
 }
 
 TEST(MachinePairs, AreMeasured) {

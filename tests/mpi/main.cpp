@@ -1,5 +1,5 @@
-// Runs tests on every rank of an MPI world: those of the files that are named ("strategies_test.cpp"),
-// without a name all; a failure on any rank fails all.
+// Runs tests on all ranks of an MPI job: those of the files that are named ("strategies_test.cpp"), or all
+// tests. A failure on any rank fails the run on all ranks.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-// A filter of GoogleTest: the tests that stand in `file`.
+// Returns a GoogleTest filter for the tests of `file`.
 std::string filter_of(const std::string& file) {
   const auto& all = *::testing::UnitTest::GetInstance();
   std::string filter;
@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
     filter += of_file;
   }
   if (!filter.empty()) ::testing::GTEST_FLAG(filter) = filter;
-  if (rank != 0) {  // one rank prints; a failure of another still prints below
+  // Only one rank prints the progress. Failures on other ranks are printed, too.
+  if (rank != 0) {
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
   }

@@ -1,5 +1,6 @@
-// Models against their tables: who uses which parameter, gradients block by block, FLOPs, kept bytes, initial
-// values. RANKS 1
+// Compares models with their tables: which block uses which parameter, gradients block by block, FLOPs,
+// memory for backward, and initial values.
+// RANKS 1
 #include <ATen/Parallel.h>
 #include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
@@ -60,8 +61,8 @@ at::Tensor whole_forward(const Model& model, const Batch& batch) {
   return h;
 }
 
-// The block loop of the design, without a strategy. after_backward(b) is called once the gradients of block b
-// are there.
+// Runs the loop over blocks that strategies use, without a strategy. Calls after_backward(b) when the
+// gradients of block b are complete.
 void blockwise(const Model& model, const Batch& batch,
                const std::function<void(size_t)>& after_backward = {}) {
   const auto& blocks = model.blocks();
@@ -96,8 +97,8 @@ TEST(Models, StartOnTheMetaDeviceInTheShapesOfTheirTables) {
   }
 }
 
-// A group's gradient moves after the backward of its first block and its memory after its last use: a
-// parameter used by any block outside, or by none, would break every strategy.
+// A group's gradient is reduced after the backward of its first block, and its memory is freed after its last
+// use. A parameter that another block uses, or that no block uses, would break every strategy.
 TEST(Models, BlocksUseTheParametersThatTheTableSays) {
   for (const auto& choice : small_models()) {
     const auto model = built(choice);
@@ -134,8 +135,8 @@ TEST(Models, BlockLoopGivesTheGradientsOfAWholeBackwardBitByBit) {
   }
 }
 
-// Counts a multiply-add as 2 from the shapes that ATen's own products and convolutions are called with, on
-// this thread. Products of two batches of matrices are attention's alone.
+// Counts the FLOPs of all matrix products and convolutions that ATen executes on this thread, from their
+// shapes. A multiply-add counts as 2. Only attention multiplies two batches of matrices.
 struct Flops {
   double all = 0, attention = 0;
 };
@@ -165,7 +166,8 @@ class FlopCounter {
  public:
   FlopCounter()
       : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(count_flops).needsInputs(true))) {
-    at::globalContext().setSDPUseFlash(false);  // attention as two batched products that can be counted
+    at::globalContext().setSDPUseFlash(
+        false);  // computes attention as two batched products, which can be counted
   }
   ~FlopCounter() {
     at::removeCallback(handle_);
@@ -194,7 +196,7 @@ TEST(Models, DoTheArithmeticThatTheTableSays) {
   }
 }
 
-// The convention "backward costs twice forward" is exact where every product has two gradients.
+// The rule that backward costs twice forward is exact if every product has two gradients.
 TEST(Models, ATransformersStepDoesThreeTimesTheArithmeticOfItsForward) {
   for (const auto& choice : small_models()) {
     if (specs::model_spec(choice.name).table(choice.options).sample.kind != specs::SampleShape::Kind::tokens)
@@ -240,7 +242,8 @@ TEST(Models, StartNearTheLossOfAUniformGuess) {
                                           "sequence=32, vocabulary=1000, tied=true)"),
                            at::kFloat);
   EXPECT_NEAR(whole_forward(*llama, random_batch(*llama, 4)).item<double>(), std::log(1000.0), 0.1);
-  for (const char* statistics : {"local", "frozen"}) {  // a deep frozen network must not overflow
+  for (const char* statistics :
+       {"local", "frozen"}) {  // a deep network with frozen statistics must not overflow
     const auto resnet =
         built(resolved_model("resnet(layers=110, batch_norm=" + std::string(statistics) + ")"), at::kFloat);
     EXPECT_NEAR(whole_forward(*resnet, random_batch(*resnet, 4)).item<double>(), std::log(10.0), 2)
@@ -248,7 +251,7 @@ TEST(Models, StartNearTheLossOfAUniformGuess) {
   }
 }
 
-// Every rank and every sharding draws the same: another order and other threads change nothing.
+// Every rank and every sharding draws the same values, whatever the order and the number of threads.
 TEST(ModelInitialValues, AreTheSameForAModelAndForASingleParameter) {
   const auto model = built(small_models()[2]);
   const auto threads = at::get_num_threads();
@@ -272,7 +275,8 @@ std::set<std::string> stems(const std::string& folder) {
   return names;
 }
 
-// A forgotten registration, or a table without blocks, would only show when somebody asks for it.
+// Without this test, a missing registration, or a table without blocks, would go unnoticed until somebody
+// uses the model.
 TEST(ModelRegistry, HoldsEveryFile) {
   std::set<std::string> with_table, with_blocks;
   for (const auto& [name, law] : Registry<specs::ModelSpec>::instance().entries()) with_table.insert(name);

@@ -1,4 +1,5 @@
-// A mixture of experts against its definition, token by token; the auxiliary loss; the load of the experts.
+// Compares a mixture of experts with its definition, token by token, and tests the auxiliary loss and the
+// load of the experts.
 // RANKS 1
 #include <gtest/gtest.h>
 
@@ -50,8 +51,8 @@ double relative_error(const at::Tensor& a, const at::Tensor& b) {
   return ((a.detach().to(at::kDouble) - exact).norm() / exact.norm()).item<double>();
 }
 
-// In double by one product an expert; in float by the grouped product where rows are multiples of 16 bytes,
-// and not otherwise. Of 9 experts for 11 tokens some are given none.
+// In fp64 there is one product per expert. In fp32 the grouped product is used if rows are multiples of 16
+// bytes. With 9 experts and 11 tokens, some experts get no token.
 TEST(Experts, ComputeWhatTheirDefinitionSays) {
   at::manual_seed(3);
   for (const auto& [dtype, width, inner, tolerance] :
@@ -67,7 +68,7 @@ TEST(Experts, ComputeWhatTheirDefinitionSays) {
       EXPECT_LE(relative_error(y, expected), tolerance);
       const auto measured = layer.gradients(y), exact = layer.gradients(expected);
       for (size_t i = 0; i < exact.size(); ++i) {
-        if (top_k == 1 && i == 1) {  // the weight of a single choice is 1 whatever its logit
+        if (top_k == 1 && i == 1) {  // with a single choice, the weight is 1 whatever the logit
           EXPECT_EQ(measured[i].abs().max().item<double>(), 0);
           continue;
         }
@@ -120,8 +121,9 @@ Gradients gradients_of(const std::string& model_text, double scale) {
   return result;
 }
 
-// Its gradient is scaled as the loss's is (micro-batches, fp16), moves the routers, and leaves the loss
-// alone. Its value is compared with Hugging Face's in peer_huggingface_test.cpp.
+// The gradient of the auxiliary loss is scaled like that of the loss (micro-batches, fp16). It moves the
+// routers, and the reported loss does not include it. peer_huggingface_test.cpp compares its value with
+// Hugging Face's.
 TEST(AuxiliaryLoss, AddsAGradientInProportionToItsCoefficient) {
   const Gradients plain = gradients_of(kSmall + ")", 1), some = gradients_of(kSmall + ", aux_loss=0.5)", 1);
   const Gradients twice = gradients_of(kSmall + ", aux_loss=1)", 1);
@@ -139,7 +141,7 @@ TEST(AuxiliaryLoss, AddsAGradientInProportionToItsCoefficient) {
   }
 }
 
-// Training on one device, which points are compared with, divides it by micro-batches as it does the loss.
+// The reference on one device divides the auxiliary loss by the number of micro-batches, like the loss.
 TEST(AuxiliaryLoss, OfMicroBatchesIsVerified) {
   HostGroup world = HostGroup::world();
   const auto comm = make_communicator("mpi", world, at::kCPU);
@@ -154,7 +156,7 @@ TEST(AuxiliaryLoss, OfMicroBatchesIsVerified) {
   EXPECT_EQ(record.measures.verified, "equal to one device");
 }
 
-// Every token is counted once, though its block runs again for its backward.
+// Every token is counted once, even if its block is recomputed in backward.
 TEST(ExpertLoad, CountsEachChoiceOnce) {
   HostGroup world = HostGroup::world();
   const auto comm = make_communicator("mpi", world, at::kCPU);

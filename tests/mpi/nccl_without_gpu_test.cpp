@@ -1,5 +1,5 @@
-// What the nccl transport decides before it calls NCCL: messages instead of newer functions, the order of
-// launches, who registers memory.
+// Tests what the nccl transport decides before it calls NCCL: messages in place of functions that an older
+// NCCL lacks, the order of launches, and the registration of memory.
 // RANKS 1 2 3
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using strategies::Serving;
 
-// As a group of ncclSend and ncclRecv.
+// Exchanges messages like a group of ncclSend and ncclRecv.
 void exchange(const std::vector<Message>& messages, const HostGroup& group) {
   std::vector<MPI_Request> requests;
   for (const auto& [peer, out, in] : messages) {
@@ -60,12 +60,12 @@ TEST(Messages, OfPartsOfAnyLength) {
   EXPECT_EQ(num_wrong(*comm, call, 1), 0);
 }
 
-// Parts lie one after the other: each begins where those of the ranks before it end, on both sides.
+// Parts are contiguous. On both sides, each part begins where the parts of lower ranks end.
 TEST(Messages, PartsBeginWhereTheSumOfThoseBeforeThemEnds) {
   constexpr int kRanks = 9;
   specs::Parts::Rows rows(kRanks);
   for (int64_t i = 0; i < kRanks * kRanks; ++i)
-    rows[static_cast<size_t>(i / kRanks)].push_back(i * 37 % 11);  // some are empty
+    rows[static_cast<size_t>(i / kRanks)].push_back(i * 37 % 11);  // some parts are empty
   const auto parts = std::make_shared<specs::Parts>(rows);
   for (int rank = 0; rank < kRanks; ++rank) {
     Call call{Collective::all_to_all_v, at::zeros({parts->received_by(rank)}),

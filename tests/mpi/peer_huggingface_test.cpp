@@ -1,5 +1,6 @@
-// GPT-2, Llama and Mixtral against Hugging Face's with the same weights: logits, loss, gradients, five steps
-// of AdamW; and weights there and back. RANKS 1
+// Compares GPT-2, Llama and Mixtral with Hugging Face's implementations for the same weights: logits, loss,
+// gradients and five steps of AdamW. Weights are exchanged in both directions.
+// RANKS 1
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The models of tests/peer/huggingface.py, by their names there.
+// The models, by their names in tests/peer/huggingface.py.
 const std::string kLlama =
     "llama(layers=2, width=16, heads=2, kv_heads=1, inner=20, sequence=12, vocabulary=23, rope_factor=8, "
     "tied=";
@@ -28,7 +29,7 @@ const std::map<std::string, std::string> kPeers = {
     {"moe", kMoe + "2)"},
     {"moe_aux", kMoe + "1, aux_loss=0.1)"}};
 
-// The type that they compute in, and how far they may be from what is expected, relative.
+// The type in which both compute, and the largest relative difference.
 struct Accuracy {
   const char* precision;
   at::ScalarType dtype;
@@ -43,7 +44,7 @@ class HuggingFace : public ::testing::Test {
   }
   ~HuggingFace() override { fs::remove_all(folder_); }
 
-  // The exit status of the peer.
+  // Runs tests/peer/huggingface.py and returns its exit status.
   int peer(const std::string& action) const {
     const fs::path source = SHARDMARK_SOURCE_DIR;
     const std::string command = (source / ".venv/bin/python ").string() +
@@ -58,7 +59,7 @@ class HuggingFace : public ::testing::Test {
     EXPECT_LE(((measured.to(at::kDouble) - exact).norm() / exact.norm()).item<double>(), tolerance);
   }
 
-  // What stands in a folder that the peer wrote.
+  // The contents of a folder that the peer wrote.
   struct Written {
     explicit Written(const fs::path& folder)
         : weights(folder / "model.safetensors.index.json"), expected(folder / "expected.safetensors") {
@@ -70,7 +71,7 @@ class HuggingFace : public ::testing::Test {
     Batch batch;
   };
 
-  // On the model alone.
+  // Compares the values that the model alone gives.
   static void expect_values(const Written& written, const Choice& choice, const Accuracy& accuracy) {
     const auto model = make_model(choice, accuracy.dtype, at::kCPU);
     const auto visit = [&](const auto& body) {
@@ -96,8 +97,8 @@ class HuggingFace : public ::testing::Test {
     });
   }
 
-  // As `shardmark train` does it; the weights go back to the peer before the first step where there is a
-  // path.
+  // Trains as `shardmark train` does. If `back` is not empty, the weights are written there for the peer
+  // before the first step.
   void expect_steps(const Written& written, const Choice& choice, const Accuracy& accuracy,
                     const fs::path& back) {
     Point point;

@@ -1,5 +1,5 @@
-// What the ranks of a pipeline hold at the height of a step, beside the memory of its program, as the meter
-// counts it: against the formula of activations, for every schedule.
+// Compares the peak memory of each rank of a pipeline, apart from the memory of its program, with the formula
+// for activations, under every schedule.
 // RANKS 2
 #include "device/meter.h"
 #include "strategies/activations.h"
@@ -8,7 +8,7 @@
 namespace shardmark {
 namespace {
 
-constexpr int64_t kSamplesHeld = 8;  // of a micro-batch
+constexpr int64_t kSamplesHeld = 8;  // samples per micro-batch
 
 class PipelineMemory : public Layouts {
  protected:
@@ -35,7 +35,7 @@ class PipelineMemory : public Layouts {
             .recompute = recompute};
   }
 
-  // The second step's: the first one sets up what libraries keep.
+  // Returns the peak of the second step. The first step also allocates memory that libraries keep.
   double measured(const Point& point) {
     TrainingSetup setup(point, *comm);
     setup.allocate();
@@ -78,27 +78,28 @@ TEST_F(PipelineMemory, OfEveryScheduleIsTheFormulas) {
       for (const int64_t recompute : {0, 1}) expect_near(of(model, schedule, recompute));
 }
 
-// What a stage receives is not in channels last, so that convolutions of the later one hold copies of their
-// inputs (models/resnet.cpp, Note [Channels last]).
+// A stage does not receive its inputs in channels-last format, so the convolutions of a later stage keep
+// copies of their inputs (models/resnet.cpp, Note [Channels last]).
 TEST_F(PipelineMemory, OfConvolutionsIsTheFormulasButForCopies) {
   for (const std::string& schedule : kSchedules)
     for (const int64_t recompute : {0, 1})
       expect_near(of("resnet(layers=20, width=8)", schedule, recompute), comm->rank() == 0 ? 0.1 : 0.2);
 }
 
-// Of a layer that keeps what GELU was given and what it gave the latter is sent, and freed: backward does not
-// need it. A stage of one layer keeps half as much.
+// A layer keeps the input and the output of GELU. The last output of a stage is sent and freed, because
+// backward does not need it. So a stage with one layer keeps half as much.
 TEST_F(PipelineMemory, IsWithoutOutputsThatWereSent) {
   Layout layout = of("mlp(features=16, width=4096, layers=2)", "gpipe", 0);
   layout.accumulation = 16;
   const Point point = sized(layout, comm->size());
   const double held = measured(point), output = kSamplesHeld * 4096 * sizeof(float);
-  if (comm->rank() > 0) return;  // it sends none
+  if (comm->rank() > 0) return;  // the last stage sends no outputs
   EXPECT_LT(held, 1.25 * 16 * output);
   EXPECT_NEAR(predicted(point) / held, 1, 0.2);
 }
 
-// A rank's words have logits in bf16, in fp32, and what their exponentials or gradients take.
+// The logits of a rank's part of the vocabulary are held in bf16 and in fp32, and their exponentials or
+// gradients need further memory.
 TEST_F(PipelineMemory, OfTensorRanksIn16Bits) {
   for (const char* model : {"gpt2(layers=2, width=16, heads=2, sequence=32, vocabulary=4096)",
                             "llama(layers=2, width=16, heads=2, kv_heads=2, inner=32, sequence=32, "

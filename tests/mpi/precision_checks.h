@@ -1,4 +1,4 @@
-// What low precision must do under every strategy, on CPUs and on GPUs.
+// Requirements for low precision under all strategies, on CPUs and on GPUs.
 #pragma once
 
 #include "tests/mpi/strategy_cases.h"
@@ -6,8 +6,8 @@
 
 namespace shardmark::checks {
 
-// The loss scale makes the backward of one rank overflow: all ranks leave that update out, and go on with
-// half the scale.
+// The loss scale makes the gradients of one rank overflow. All ranks skip that update and continue with half
+// the scale.
 inline void leaves_out_non_finite_gradients(const std::string& strategy, Communicator& comm) {
   SCOPED_TRACE(strategy);
   const at::Device device = comm.device();

@@ -1,5 +1,5 @@
-// The checks that every reduction must pass, as functions of a communicator: tests/mpi and tests/gpu run the
-// same ones.
+// Checks that every gradient reduction must pass, as functions of a communicator. tests/mpi and tests/gpu run
+// the same checks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,9 +18,10 @@ inline std::string ddp_with(const std::string& reduction) {
   return "ddp(bucket_mb=0.002, first_bucket_mb=0.001, reduction=" + reduction + ")";
 }
 
-// One reduction over the gradients of a small model in several buckets: of ddp's step nothing else happens.
+// Runs one reduction on the gradients of a small model in several buckets. It executes nothing else of the
+// ddp step.
 struct Bench {
-  // first, others: elements of buckets.
+  // first, others: sizes of the first bucket and of the other buckets, in elements.
   Bench(Communicator& comm, const std::string& reduction, at::ScalarType dtype,
         const std::string& model_text = kReducedModel, size_t first = 256, size_t others = 512)
       : model(make_model(resolved_model(model_text), dtype, comm.device())),
@@ -39,7 +40,7 @@ struct Bench {
       if (what == What::pack || what == What::combine || what == What::unpack) step.run_locally(i);
     }
   }
-  // [numel]: true in these ranges of each bucket
+  // [numel]: true inside these ranges of each bucket
   at::Tensor mask(const std::function<std::vector<specs::Range>(const specs::Bucket&)>& ranges) const {
     at::Tensor mask = at::zeros_like(flat).to(at::kBool);
     int64_t begin = 0;
@@ -50,7 +51,7 @@ struct Bench {
     return mask;
   }
   const std::vector<strategies::BucketMemory>& buckets() const { return state.program().buckets; }
-  // [bucket]: what error feedback keeps for the next step
+  // [bucket]: the residual that error feedback keeps for the next step
   std::vector<at::Tensor> residuals() const {
     std::vector<at::Tensor> all;
     for (const auto& bucket : buckets()) all.push_back(state.memory().at(bucket.scratch.front()));
@@ -67,13 +68,13 @@ struct Bench {
   at::Tensor flat;  // gradients of all buckets
 };
 
-// Whole numbers, whose sums are exact in any order.
+// Returns integers as floats. Their sums are exact in any order.
 inline at::Tensor whole_numbers(int64_t numel, int64_t seed, at::Device device) {
   at::manual_seed(static_cast<uint64_t>(seed));
   return at::randint(-1000, 1000, {numel}, at::kFloat).to(device);
 }
 
-// Over all ranks, the reduced gradient is what was there to be sent less what is kept.
+// Summed over all ranks, the reduced gradient equals what was to be sent less the residual that is kept.
 inline void reduction_top_k_loses_nothing(Communicator& comm) {
   Bench bench(comm, "topk(ratio=0.1)", at::kFloat);
   at::Tensor kept = at::zeros_like(bench.flat);
@@ -83,7 +84,7 @@ inline void reduction_top_k_loses_nothing(Communicator& comm) {
     bench.flat.copy_(to_send - kept);
     bench.reduce();
     kept = bench.residual();
-    // What this rank sent is where its residual differs: the element itself, whole.
+    // This rank has sent the elements whose residual is 0. Each of them is sent completely.
     EXPECT_TRUE(at::logical_or(kept == to_send, kept == 0).all().item<bool>());
     at::Tensor sent = to_send - kept;
     EXPECT_LE(sent.count_nonzero().item<int64_t>(),
@@ -93,7 +94,8 @@ inline void reduction_top_k_loses_nothing(Communicator& comm) {
   }
 }
 
-// Nothing waits forever: without new gradients the rest is sent in turn, and no element twice.
+// Every element is sent eventually. Without new gradients, the remaining elements are sent in later steps,
+// each of them once.
 inline void reduction_top_k_sends_the_rest_later(Communicator& comm) {
   Bench bench(comm, "topk(ratio=0.25)", at::kFloat);
   at::Tensor expected = whole_numbers(bench.flat.numel(), comm.rank(), comm.device());
@@ -123,7 +125,7 @@ inline void reduction_top_k_sends_the_largest(Communicator& comm) {
   }
 }
 
-// What this rank's share of the sum does not hold is kept, to the last bit; vectors are sent whole.
+// The residual is exactly the part that the low-rank product does not contain. Vectors are sent completely.
 inline void reduction_power_sgd_loses_nothing(Communicator& comm) {
   Bench bench(comm, "powersgd(rank=2)", at::kFloat);
   const at::Tensor is_matrix = bench.mask([&](const specs::Bucket& bucket) {
@@ -153,8 +155,8 @@ inline void reduction_power_sgd_loses_nothing(Communicator& comm) {
   }
 }
 
-// Each element is off by half a step of its block's scale at most, on every sending rank and once for the
-// sum.
+// An element is off by at most half a quantization step of its block, once for every sending rank and once
+// for the sum.
 inline void reduction_int8_rounds_to_its_scale(Communicator& comm) {
   Bench bench(comm, "int8", at::kFloat);
   bench.flat.copy_(whole_numbers(bench.flat.numel(), comm.rank(), comm.device()));
@@ -179,14 +181,14 @@ inline void reduction_keep_replicas_bit_equal(Communicator& comm) {
     const Outcomes run =
         train({kReducedModel, "adamw(lr=0.01)", at::kFloat, 2, 2, 6}, ddp_with(reduction), comm);
     for (const auto& [name, value] : run.parameters) {
-      const at::Tensor of_root = value.clone().to(comm.device());  // what is visited is on the CPU
+      const at::Tensor of_root = value.clone().to(comm.device());  // the visitor copies to the CPU
       comm.broadcast(of_root, 0).wait();
       EXPECT_TRUE(value.equal(of_root.cpu())) << reduction << " " << name;
     }
   }
 }
 
-// A lossy reduction trains on, though not to the same numbers.
+// With a lossy reduction the loss decreases, though to different values.
 inline void reduction_loss_falls(Communicator& comm) {
   for (const auto& reduction : kLossy) {
     const Outcomes run =
@@ -197,7 +199,7 @@ inline void reduction_loss_falls(Communicator& comm) {
 
 inline void reduction_without_loss_equal_plain(Communicator& comm) {
   for (const auto& optimizer : {"sgd(lr=0.05)", "adamw(lr=0.001, eps=1e-5)"}) {
-    // At most four samples in all, so gradients of matrices have at most rank 4.
+    // There are at most four samples, so the gradients of matrices have a rank of at most 4.
     const Case c{kReducedModel, optimizer, at::kDouble, 1};
     const Outcomes plain = train(c, ddp_with("plain"), comm);
     for (const auto* reduction : {"topk(ratio=1)", "powersgd(rank=4)"}) {
@@ -207,7 +209,8 @@ inline void reduction_without_loss_equal_plain(Communicator& comm) {
   }
 }
 
-// Rounding alone separates a cast from the plain sum: half a unit of each type when cast and when summed.
+// A cast differs from the plain sum only by rounding: half a unit in the last place of each type in the cast
+// and in the sum.
 inline void reduction_cast_rounds_twice(Communicator& comm) {
   for (const auto& [to, unit] : {std::pair("bf16", 0x1p-8), std::pair("fp16", 0x1p-11)}) {
     Bench bench(comm, std::string("cast(to=") + to + ")", at::kFloat);
@@ -221,8 +224,9 @@ inline void reduction_cast_rounds_twice(Communicator& comm) {
   }
 }
 
-// Counted on the way, against a ring all-reduce of the same gradients: 1/(r N) for top-k with 32-bit indices,
-// which is 50 at 2 ranks and 25 at 4 for r = 0.01, but for the rounding of k per bucket; 2 for 16-bit types.
+// Counts the bytes that are sent, compared with a ring all-reduce of the same gradients. Top-k with 32-bit
+// indices saves a factor of 1/(r N), which is 50 for 2 ranks and 25 for 4 ranks with r = 0.01, apart from the
+// rounding of k in each bucket. 16-bit types save a factor of 2.
 inline void reduction_save_the_bytes_that_they_promise(Communicator& comm) {
   if (comm.size() == 1) GTEST_SKIP() << "nothing moves";
   const auto bytes = [&](const std::string& reduction) {

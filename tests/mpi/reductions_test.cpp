@@ -1,6 +1,6 @@
 // RANKS 1 2 3 4
-// How ddp reduces its buckets: what is sent and what is kept add up, replicas stay bit-equal, and a reduction
-// that may leave nothing out equals the plain one.
+// Tests how ddp reduces its buckets: sent and kept parts add up, replicas stay bitwise equal, and a reduction
+// that leaves nothing out equals the plain one.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 

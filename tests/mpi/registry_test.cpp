@@ -1,4 +1,4 @@
-// The names in a suite, in the registries and of the files: the same everywhere.
+// The names that suites may use, the names in the registries, and the names of source files agree.
 // RANKS 1
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ Names registered() {
   return keys(Registry<Entry>::instance().entries());
 }
 
-// Files of a folder that register an entry of this type, without their ending.
+// Returns the names, without extension, of the files in a folder that register an entry of this type.
 Names registering_files(const std::string& folder, const std::string& entry_type) {
   Names stems;
   for (const auto& file :
@@ -51,7 +51,8 @@ Names registering_files(const std::string& folder, const std::string& entry_type
   return stems;
 }
 
-// A file is named as what it registers; one file may register a family (gpt2.cpp: gpt2, gpt2_medium ...).
+// A file has the name of what it registers. One file may register a family (gpt2.cpp: gpt2, gpt2_medium,
+// ...).
 void expect_files_hold(const std::string& folder, const std::string& entry_type, const Names& names) {
   const Names stems = registering_files(folder, entry_type);
   for (const std::string& stem : stems) EXPECT_TRUE(names.contains(stem)) << folder << "/" << stem << ".cpp";
@@ -73,7 +74,7 @@ TEST(Registry, StrategiesHaveAFile) {
   expect_files_hold("strategies", "Strategy", registered<strategies::Strategy>());
 }
 
-// One that only calls has no kernels.
+// A reduction that only starts collectives has no kernels.
 TEST(Registry, ReductionsHaveAFileAndKernels) {
   Names reductions = registered<strategies::Reduction>();
   expect_files_hold("strategies/reductions", "Reduction", reductions);

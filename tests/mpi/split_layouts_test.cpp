@@ -1,5 +1,6 @@
-// The same of ranks that share a model's blocks and sequences: tensor, sequence and context parallelism, with
-// every strategy and with pipelines. RANKS 2 4
+// Training equals that on one device also with tensor, sequence and context parallelism, with every strategy
+// and with pipelines.
+// RANKS 2 4
 #include "tests/mpi/layouts_fixture.h"
 #include "train/evaluation.h"
 
@@ -16,14 +17,14 @@ const std::string kSplitGpt2 = "gpt2(" + kSplitShape + ")",
 TEST_F(Layouts, TensorParallelEqualsSingle) {
   for (int64_t tensor = 2; tensor <= comm->size(); tensor *= 2)
     for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama, kSplitMlp, kEvenMlp}) {
-      if (model == kSplitMlp && tensor == 4) continue;  // 5 classes in parts of 2
+      if (model == kSplitMlp && tensor == 4) continue;  // 5 classes cannot be divided among 4 ranks
       expect_equal({.model = model, .tensor = tensor});
       if (model != kSplitMlp && model != kEvenMlp)
         expect_equal({.model = model, .tensor = tensor, .sequence_parallel = true});
     }
 }
 
-// Two query heads share a head of keys and values, and each of two ranks has one of those.
+// Two query heads share one head of keys and values. Each of the two ranks has one of the latter.
 TEST_F(Layouts, TensorParallelOfGroupedQueriesEqualsSingle) {
   for (const std::string tied : {"true", "false"}) {
     const std::string model = "llama(" + kSplitShape + ", kv_heads=2, inner=20, tied=" + tied + ")";
@@ -53,7 +54,8 @@ TEST_F(Layouts, SplitModelsInPipelines) {
   if (comm->size() < 4) GTEST_SKIP() << "4 ranks";
   for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama, kSplitMlp})
     for (const std::string& schedule : kSchedules) {
-      if (schedule == "interleaved(chunks=2)" && model == kSplitTied) continue;  // 3 blocks
+      if (schedule == "interleaved(chunks=2)" && model == kSplitTied)
+        continue;  // the model has only 3 blocks
       for (const std::string order : {"dp-pp", "pp-dp"}) {
         Layout layout{.model = model, .pipeline = 2, .schedule = schedule, .tensor = 2};
         layout.rank_order = order;
@@ -79,7 +81,7 @@ TEST_F(Layouts, SplitInFp32AndClippedAndRecomputed) {
     }
 }
 
-// Ring bytes of a step, by the formulas of strategies/README.md.
+// Compares the bytes of a step with the formulas in strategies/README.md, in which collectives are rings.
 TEST_F(Layouts, BytesOfTensorAndContextRanks) {
   constexpr double kLayers = 2, kWidth = 24, kTokens = 16, kSamples = 2, kMicroBatches = 4, kBytes = 8;
   const auto n = static_cast<double>(comm->size());
@@ -104,14 +106,15 @@ TEST_F(Layouts, BytesOfTensorAndContextRanks) {
   EXPECT_DOUBLE_EQ(bytes_of(layout), regions + loss + squares + (norms + positions) * kBytes * 2 * ring);
 
   const double keys_values = kMicroBatches * kLayers * 2 * stream * 2 * ring;
-  double gradients = 0;  // with their padding, by ddp
+  double gradients = 0;  // including the padding, in ddp's buckets
   const specs::SharedTable whole = specs::model_table(point_of(layout, comm->size()).training.model);
   for (const auto& group : specs::even_layout(*whole, {1, 1})) gradients += static_cast<double>(group.numel);
   Layout context{.model = kSplitGpt2, .context = comm->size()};
   EXPECT_DOUBLE_EQ(bytes_of(context), keys_values + gradients * kBytes * 2 * ring);
 }
 
-// Evaluated over ranks that share blocks and sequences: as on one rank, a last batch that is not full, too.
+// Evaluation over tensor-parallel and context-parallel ranks gives the same result as on one rank, also with
+// an incomplete last batch.
 TEST_F(Layouts, EvaluationIsThatOfOneRank) {
   const auto evaluated = [&](const Layout& layout, Communicator& ranks, const HostGroup& group) {
     const Point point = point_of(layout, ranks.size());
@@ -136,7 +139,8 @@ TEST_F(Layouts, EvaluationIsThatOfOneRank) {
   expect_same({.model = kSplitGpt2, .pipeline = 2});
 }
 
-// Draws are the same on tensor ranks that have the same activations: with others their sums would differ.
+// Tensor-parallel ranks with the same activations must drop the same elements. Otherwise the sum of their
+// results would be wrong.
 TEST_F(Layouts, TensorRanksDropTheSameActivations) {
   const std::string model = "gpt2(" + kSplitShape + ", dropout=0.2)";
   for (const bool sequence_parallel : {false, true}) {

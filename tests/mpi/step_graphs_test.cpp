@@ -1,4 +1,5 @@
-// The stretches of a step that become graphs each. RANKS 1
+// Tests which ranges of a step's instructions are captured as one CUDA graph each.
+// RANKS 1
 #include "executor/step_graphs.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ TEST(StepGraphs, HoldAPhaseEachAndLoadNothing) {
   }
   EXPECT_EQ(next, instructions.size());
   EXPECT_EQ(loads, 3);
-  EXPECT_EQ(stretches.size(), 3 * 3 + 1);  // of a micro-batch: it is loaded, forward, backward; the update
+  EXPECT_EQ(stretches.size(), 3 * 3 + 1);  // per micro-batch: load, forward and backward; plus the update
 }
 
 }  // namespace

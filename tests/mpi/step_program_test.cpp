@@ -1,4 +1,5 @@
-// A step makes the calls of its program, as communicators count them: every strategy, on every rank.
+// A step makes exactly the calls of its program, as counted by the communicators, for every strategy and on
+// every rank.
 // RANKS 1 2 4
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ class StepProgram : public ::testing::Test {
     return p;
   }
 
-  // What the third of three steps calls.
+  // Checks the calls of the third of three steps.
   void check(const Point& p) {
     SCOPED_TRACE(shardmark::to_text(p) + " accumulation " + std::to_string(p.training.accumulation));
     TrainingSetup setup(p, *comm_);
@@ -91,7 +92,7 @@ TEST_F(StepProgram, ClippedAndInMixedPrecision) {
     }
 }
 
-// Synchronised batch norm sums inside its blocks, once more where a block is computed again.
+// Synchronised batch norm reduces inside its blocks, and once more if a block is recomputed.
 TEST_F(StepProgram, SumsInsideBlocks) {
   for (const std::string strategy : {"ddp", "fsdp", "single"})
     for (const int64_t recompute : {0, 2}) {
@@ -101,8 +102,8 @@ TEST_F(StepProgram, SumsInsideBlocks) {
     }
 }
 
-// Recorded one by one or with local work and calls between them, blocks and phases add up to the steps, and
-// nothing is counted twice.
+// The times of blocks and phases add up to the step, whether instructions are recorded one by one or together
+// with local work and collectives in between. Nothing is counted twice.
 TEST_F(StepProgram, PartsAddUpToTheStep) {
   using Detail = StepRecorder::Detail;
   const Point p = point(kModels[1], "fsdp");
@@ -135,7 +136,7 @@ TEST_F(StepProgram, PartsAddUpToTheStep) {
     const auto medians = block_medians(steps, table.blocks.size());
     ASSERT_EQ(medians.size(), 2 + 2 * table.blocks.size());
     EXPECT_TRUE(parameter_medians(steps, table.blocks.size()).empty());  // backward is not split
-    if (detail == Detail::phases) continue;                              // in which blocks are not told apart
+    if (detail == Detail::phases) continue;                              // phases do not distinguish blocks
     for (const double seconds : medians) EXPECT_GT(seconds, 0);
     EXPECT_LT(2 * (std::accumulate(medians.begin(), medians.end(), 0.0) - medians.back()) + medians.back(),
               3 * steps[1].seconds());

@@ -1,4 +1,5 @@
-// Training state written under one strategy goes on under any other, on fewer ranks too.
+// A training state that was written under one strategy can be resumed under any other strategy, also with
+// fewer ranks.
 // RANKS 1 2 3 4
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -11,10 +12,10 @@ namespace {
 
 using Tensors = std::map<std::string, at::Tensor>;
 
-constexpr int64_t kSamples = 12;  // of a global batch: for 1, 2, 3 and 4 ranks
+constexpr int64_t kSamples = 12;  // samples of a global batch, divisible by 1, 2, 3 and 4 ranks
 constexpr int64_t kSeed = 7;
 
-// A run that can stop and go on.
+// A training run that can be stopped and resumed.
 class Job {
  public:
   Job(const std::string& model, const std::string& strategy, const std::string& optimizer, Communicator& comm,
@@ -29,7 +30,7 @@ class Job {
     training_.publish();
   }
 
-  double step() {  // its loss
+  double step() {  // returns the loss
     const at::Tensor loss = executor_.step([&] { return source_->fetch(sampler_.draw(num_steps_, 0)); }).loss;
     ++num_steps_;
     if (executor_.failure()) std::rethrow_exception(executor_.failure());
@@ -37,7 +38,7 @@ class Job {
     return loss.item<double>() / comm_.size();
   }
 
-  Tensors state() {  // on rank 0
+  Tensors state() {  // empty except on rank 0
     Tensors tensors;
     const StateVisitor keep = [&](const std::string& name, const at::Tensor& value) {
       EXPECT_TRUE(tensors.emplace(name, value).second) << name;
@@ -67,7 +68,8 @@ class Job {
   int64_t num_steps_ = 0;
 };
 
-// Shapes that no rank count divides; more ranks than tensors for zero3; running statistics.
+// The models have shapes that no number of ranks divides, fewer tensors than ranks for zero3, and running
+// statistics.
 const std::vector<std::string> kStateModels = {
     "gpt2(layers=1, width=24, heads=3, sequence=11, vocabulary=37)", "mlp(features=13, layers=1, classes=5)",
     "resnet(layers=20, width=3, batch_norm=frozen)"};
@@ -78,7 +80,8 @@ class StrategiesState : public ::testing::Test {
  protected:
   StrategiesState() {
     at::set_num_threads(1);
-    if (world.size() % 2 == 0) strategies.emplace_back("fsdp(group=2)");  // replicas on 4 ranks
+    if (world.size() % 2 == 0)
+      strategies.emplace_back("fsdp(group=2)");  // with 4 ranks, this has two replicas
   }
   HostGroup world = HostGroup::world();
   std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
@@ -104,7 +107,7 @@ TEST_F(StrategiesState, GoesOnUnderAnyOther) {
 
     const std::string& other = strategies[(i + 1 + i / strategies.size()) % strategies.size()];
     SCOPED_TRACE(model + " " + optimizer + " " + strategy + " then " + other);
-    Job resumed(model, other, optimizer, *comm, kSeed + 1);  // other initial values
+    Job resumed(model, other, optimizer, *comm, kSeed + 1);  // with different initial values
     resumed.load(state, 3);
     expect_equal(resumed.state(), state);
     for (const double loss : losses) EXPECT_NEAR(resumed.step(), loss, 1e-10);
@@ -129,7 +132,7 @@ TEST_F(StrategiesState, GoesOnWithFewerRanks) {
   }
 }
 
-// What a rank has not sent yet is part of the state: with it the run that goes on has the same bits.
+// Gradients that a rank has not sent yet are part of the state, so the resumed run is bitwise equal.
 TEST_F(StrategiesState, CarriesOverWhatReductionsHoldBack) {
   for (const std::string reduction : {"topk(ratio=0.05)", "powersgd(rank=1)"}) {
     SCOPED_TRACE(reduction);

@@ -1,4 +1,5 @@
-// Every registered strategy equals `single` on the same global batch, whatever the ranks; broken ones do not.
+// Every registered strategy equals `single` with the same global batch, on any number of ranks, and broken
+// strategies do not.
 // RANKS 2 3 4
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 namespace shardmark {
 namespace {
 
-// Two tensors: on three ranks or more one of zero3's owns nothing.
+// This model has two tensors, so with zero3 on three or more ranks some rank owns no tensor.
 const std::string kTiny = "mlp(features=5, layers=1, classes=3)";
 
 std::vector<std::string> strategies() { return all_strategies(HostGroup::world().size()); }
@@ -43,9 +44,9 @@ TEST_F(Strategies, EqualSingleOnMoreRanksThanTensors) {
   }
 }
 
-// Without synchronised batch norm, whose statistics are rounded differently when ranks compute parts of them:
-// now and then that takes an activation across ReLU's kink, which changes a gradient by 1e-3. (In fp64 it
-// never does.)
+// Synchronised batch norm is left out. Its statistics are rounded differently if ranks compute parts of them.
+// Rarely, that moves an activation across the kink of ReLU, which changes a gradient by 1e-3. In fp64 this
+// never happens.
 TEST_F(Strategies, EqualSingleInFp32) {
   for (const auto& model : kModels) {
     if (model.find("batch_norm=sync") != std::string::npos) continue;
@@ -68,7 +69,7 @@ TEST_F(Strategies, AccumulationEqualsALargeBatch) {
   }
 }
 
-// In fp32, where no statistics depend on the micro-batch: one batch of 4 k, and k micro-batches of 4.
+// In fp32, for models without batch statistics: one batch of 4 k samples equals k micro-batches of 4.
 TEST_F(Strategies, AccumulationEqualsALargeBatchInFp32) {
   for (const auto& model : {kModels[0], kModels[1], kModels[3]}) {
     Case c{model, kOptimizers[0], at::kFloat};
@@ -81,7 +82,8 @@ TEST_F(Strategies, AccumulationEqualsALargeBatchInFp32) {
   }
 }
 
-// Low precision against fp32 on one rank: 10 steps, gradients reduced in either type, micro-batches added up.
+// Compares 10 steps in low precision with fp32 on one rank, with gradients reduced in either type and
+// accumulated over micro-batches.
 TEST_F(Strategies, LowPrecisionFollowsFp32) {
   for (const auto& model : {kModels[1], kModels[3]}) {
     Case c{model, kOptimizers[1], at::kFloat};
@@ -109,13 +111,13 @@ TEST_F(Strategies, NonFiniteGradientsAreLeftOutByAllRanks) {
   for (const auto& strategy : strategies()) checks::leaves_out_non_finite_gradients(strategy, *comm);
 }
 
-// One divisor for all ranks, whoever holds which part of the gradient.
+// All ranks divide by the same norm, whichever part of the gradient they hold.
 TEST_F(Strategies, ClippedStepsEqualSingle) {
   for (const auto& optimizer : kOptimizers) {
     Case c{kModels[1], optimizer};
     c.clip_norm = 0.1;
     const Outcomes single = train_single(c, *alone, comm->size());
-    EXPECT_GT(single.norms.front(), c.clip_norm);  // the norm before clipping is reported
+    EXPECT_GT(single.norms.front(), c.clip_norm);  // the reported norm is that before clipping
     for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-7);
     c.clip_norm = 1e9;
     const Outcomes unclipped = train_single(c, *alone, comm->size());
@@ -123,7 +125,8 @@ TEST_F(Strategies, ClippedStepsEqualSingle) {
   }
 }
 
-// Recomputed blocks give the same bits, dropout included, and running statistics move once.
+// With recomputed blocks the results are bitwise equal, also with dropout, and running statistics are updated
+// once.
 TEST_F(Strategies, CheckpointedStepsAreBitEqual) {
   for (const std::string model :
        {"gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37, dropout=0.2)", kModels[4].c_str(),
@@ -142,7 +145,7 @@ TEST_F(Strategies, CheckpointedStepsAreBitEqual) {
   }
 }
 
-// In whichever communicator parameters are gathered: the same bits.
+// The results are bitwise equal, whichever communicator gathers the parameters.
 TEST_F(Strategies, GathersOfTheirOwnAreBitEqual) {
   for (const char* strategy :
        {"fsdp", "fsdp(prefetch=2)", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"}) {
@@ -167,7 +170,7 @@ void without_communication(Programs& programs) {
 
 void without_mean(Programs& programs) { programs.step.gradient_scale = 1; }
 
-// Every block computes on what was gathered for the one before it.
+// Every block computes with the parameters that were gathered for the previous block.
 void in_the_wrong_slot(Programs& programs) {
   strategies::Slice last;
   for (Instruction& i : programs.step_with_norm.instructions)

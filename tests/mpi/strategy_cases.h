@@ -1,4 +1,4 @@
-// Which strategies, models and optimizers tests train, on CPUs and on GPUs.
+// The strategies, models and optimizers that tests train, on CPUs and on GPUs.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace shardmark {
 
-// One of every kind of side; for properties that options do not touch.
+// One strategy of each kind, for properties that do not depend on options.
 inline const std::vector<std::string> kKinds = {"ddp", "fsdp", "fsdp(shard=gradients)",
                                                 "fsdp(shard=optimizer)", "zero3"};
 
-// Every strategy of the registry by its defaults, and these variants of options.
+// Returns all strategies of the registry with their default options, and these variants.
 inline std::vector<std::string> all_strategies(int64_t ranks) {
   std::vector<std::string> all = {"fsdp(shard=gradients)",
                                   "fsdp(shard=optimizer)",
@@ -33,7 +33,8 @@ inline std::vector<std::string> all_strategies(int64_t ranks) {
   return all;
 }
 
-// Shapes that no rank count divides. AdamW's eps is large enough not to blow up rounding in tiny gradients.
+// The shapes are not divisible by any number of ranks. AdamW's eps is so large that rounding errors in tiny
+// gradients are not amplified.
 inline const std::vector<std::string> kModels = {
     "mlp(features=13, width=19, layers=3, classes=5)",
     "gpt2(layers=2, width=24, heads=3, sequence=11, vocabulary=37)",

@@ -1,4 +1,4 @@
-// Memory of a strategy against its formula, as the meter counts it: on CPUs and on GPUs.
+// Compares the memory of a strategy, as the memory meter counts it, with its formula, on CPUs and on GPUs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace shardmark {
 
-// The meter must be installed.
+// Compares allocations with costs. The meter must be installed.
 class CostChecks {
  public:
   CostChecks(const HostGroup& world, Communicator& comm) : world_(world), comm_(comm) {}
@@ -40,8 +40,8 @@ class CostChecks {
     EXPECT_GE(bytes(MemoryUse::offloaded), expected.offloaded_bytes);
     EXPECT_LE(bytes(MemoryUse::offloaded),
               expected.offloaded_bytes + (expected.offloaded_bytes > 0 ? 6400 : 0));
-    // AdamW keeps its step count, a float, beside the moments of each shard. The allocator of a GPU rounds
-    // each of them up.
+    // AdamW keeps its step count, a float, in addition to the moments of each shard. The allocator of a GPU
+    // rounds up the size of each of them.
     const double room = comm_.device().is_cuda() ? 512.0 * (2 * num_tensors(c) + 1) : 64 * 100;
     EXPECT_GE(bytes(MemoryUse::optimizer), expected.optimizer_bytes);
     EXPECT_LE(bytes(MemoryUse::optimizer), expected.optimizer_bytes + room);

@@ -1,4 +1,4 @@
-// Memory of every registered strategy equals its formula, as the meter counts it.
+// The memory of every registered strategy, as the memory meter counts it, equals its formula.
 // RANKS 1 2 4
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ const std::vector<std::string> kVariants = {"fsdp(shard=gradients)",
                                             "zero3(persistence=30)",
                                             "fsdp(offload=optimizer)",
                                             "ddp(bucket_mb=0.02, first_bucket_mb=0.004)"};
-// Of ddp, over several buckets.
+// Reductions of ddp, over several buckets.
 const std::vector<std::string> kReductions = {"cast(to=bf16)", "topk(ratio=0.01)", "topk(ratio=1)",
                                               "int8",          "powersgd(rank=2)", "powersgd(rank=64)"};
 const std::vector<std::string> kSpecModels = {
@@ -60,8 +60,8 @@ TEST_F(StrategyCosts, EqualWhatIsAllocated) {
         check({model, "adamw(lr=0.001)", at::kFloat, 2, accumulation, 1}, strategy);
 }
 
-// The peak of a step beside the program's memory, with and without recomputation. Transports hold memory of
-// their own: one rank.
+// The peak of a step minus the memory of its program, with and without recomputation. Transports also
+// allocate memory, so this runs on one rank.
 TEST_F(StrategyCosts, ActivationsAreWithinATenthOfTheTable) {
   if (world.size() > 1) GTEST_SKIP() << "on one rank";
   struct Sized {
@@ -103,7 +103,7 @@ TEST_F(StrategyCosts, ActivationsAreWithinATenthOfTheTable) {
       }
 }
 
-// Sharded in groups of two, replicated across them; tensors dealt by their number.
+// Sharded within groups of two ranks and replicated across them; and tensors distributed by their number.
 TEST_F(StrategyCosts, GroupsAndEvenness) {
   const Case c{kSpecModels[2], "adamw(lr=0.001)", at::kFloat, 2, 3, 1};
   check(c, "zero3(evenness=count)");
@@ -118,7 +118,7 @@ TEST_F(StrategyCosts, OptimizerStateFollowsTheOptimizer) {
     check({kSpecModels[0], optimizer, at::kDouble, 2, 1, 1}, "fsdp");
 }
 
-// Master weights, copies, gradients in either type on their way.
+// Includes master weights, their copies, and gradients that are reduced in either type.
 TEST_F(StrategyCosts, MixedPrecision) {
   for (const auto reduce : {at::kBFloat16, at::kFloat}) {
     for (const auto& [strategy, entry] : Registry<strategies::Strategy>::instance().entries()) {
@@ -133,8 +133,8 @@ TEST_F(StrategyCosts, MixedPrecision) {
   }
 }
 
-// What a call inside a block is made on where the block has failed is a buffer of the program, as long as the
-// largest of them: of tensor ranks 2 samples of 64 tokens and 64 channels.
+// If a block has failed, its collectives still run, on a buffer of the program that is as long as the largest
+// of them. With two tensor-parallel ranks these are 2 samples of 64 tokens with 64 channels.
 TEST_F(StrategyCosts, CallsInsideBlocksHaveABuffer) {
   if (comm->size() != 2) GTEST_SKIP() << "tensor ranks are 2";
   const std::string model = "gpt2(layers=2, width=64, heads=4, sequence=64, vocabulary=256)";

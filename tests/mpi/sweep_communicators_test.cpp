@@ -1,4 +1,4 @@
-// Which communicator a point gets, and what an earlier point leaves behind.
+// Tests which communicator a point gets, and that earlier points do not affect it.
 // RANKS 1 2 3
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ class PointCommunicatorsTest : public ::testing::Test {
  protected:
   static constexpr const char* kStaged = "hierarchical(form=leader, ranks_per_node=1)";
 
-  // What a point may do: all kinds of operations, also on teams.
+  // Uses a communicator as a point may: with different operations, also on process groups.
   static void use(PointCommunicators::Current& current) {
     if (!current.comm) return;
     const at::Tensor tensor = at::ones({1 << 20});
@@ -23,7 +23,7 @@ class PointCommunicatorsTest : public ::testing::Test {
   static int64_t num_operations(const PointCommunicators::Current& current) {
     return current.comm ? current.comm->traffic().num_operations : 0;
   }
-  // Held at the beginning of a point that measures its memory.
+  // Returns the memory at the beginning of a point that measures memory.
   int64_t bytes_at_start() {
     communicators_.get(world_.size(), "mpi", /*unused=*/true);
     return meter::read().total;

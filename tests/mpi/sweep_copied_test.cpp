@@ -1,4 +1,4 @@
-// Memory that a transport could not register is a fact of the point that used it.
+// If a transport could not register memory, this is recorded in the point that used the memory.
 // RANKS 1 3
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ class HandedOn final : public Operation {
   Work work_;
 };
 
-// Another communicator, whose memory cannot be registered on the last rank.
+// Wraps another communicator. Its memory cannot be registered on the last rank.
 class Copying final : public Communicator {
  public:
   explicit Copying(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}

@@ -1,5 +1,6 @@
-// A point whose training diverges is `wrong`, on all ranks and with the step, whatever its strategy and
-// layout; nothing ends the job. RANKS 2 4
+// A point whose training diverges gets the outcome `wrong` on all ranks, and the reason names the step. This
+// holds for every strategy and layout, and never ends the job.
+// RANKS 2 4
 #include <gmock/gmock.h>
 
 #include "sweep/measure.h"
@@ -72,7 +73,7 @@ TEST_F(Diverging, IsWrongInEveryLayout) {
   expect_wrong(tensor);
 }
 
-// In fp64 the first steps of this one are finite.
+// In fp64, the first steps of this training are finite.
 TEST_F(Diverging, IsWrongAfterTheStepsThatAreCompared) {
   const Record record = measure({kModels[0], "ddp"}, "sgd(lr=1e30)", "fp64");
   SCOPED_TRACE(record.reason);

@@ -1,4 +1,5 @@
-// A layout that one device cannot hold is verified with fewer layers, and says so. RANKS 2
+// A layout that does not fit on one device is verified with fewer layers, and the record says so.
+// RANKS 2
 #include <gmock/gmock.h>
 
 #include "device/meter.h"
@@ -32,7 +33,7 @@ class TooLarge : public OnCpuRanks {
     point.sampling.min_steps = point.sampling.max_steps = 2;
     return point;
   }
-  // A rank has the memory of its stage, and not that of a reference beside it.
+  // Limits the memory of a rank so that its stage fits, but not a reference in addition.
   Record measure_within(const Point& point, double shares_of_stage) {
     const Record roomy = measure(point);
     EXPECT_EQ(roomy.measures.verified, "equal to one device") << roomy.reason;

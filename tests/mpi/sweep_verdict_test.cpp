@@ -1,4 +1,4 @@
-// What becomes of an exception: an outcome, or one that goes on.
+// Tests whether an exception becomes an outcome of the point or is passed on.
 // RANKS 1
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@ Outcome outcome_of(const std::string& text) {
   return attempt([&] { TORCH_CHECK(false, text); }).outcome;
 }
 
-// Searches for the largest batch end at a failure, but not where memory ran out beside torch's allocator.
+// A search for the largest batch ends at a failure. But it continues if memory ran out outside of PyTorch's
+// allocator, which this text reveals.
 TEST(Verdict, KnowsOutOfMemoryByItsText) {
   EXPECT_EQ(outcome_of("CUDA error: out of memory\nCompile with `TORCH_USE_CUDA_DSA`"),
             Outcome::out_of_memory);
@@ -25,7 +26,7 @@ TEST(Verdict, KnowsOutOfMemoryByItsText) {
   EXPECT_EQ(outcome_of("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED"), Outcome::failed);
 }
 
-// Every later call of CUDA in the process fails as well: a job of its own for each.
+// After a GPU is lost, every later CUDA call of the process fails. So each remaining point needs a new job.
 TEST(Verdict, KnowsALostGpuByItsText) {
   for (const cudaError_t code :
        {cudaErrorECCUncorrectable, cudaErrorIllegalAddress, cudaErrorAssert, cudaErrorLaunchFailure,
@@ -60,12 +61,13 @@ TEST(Verdict, NamesTheStageOfARankInAPipeline) {
   EXPECT_EQ(reason_of(verdict, point), "rank 5 (pipeline stage 1): no room");
   point.training.rank_order = "pp-dp";
   EXPECT_EQ(reason_of(verdict, point), "rank 5 (pipeline stage 0): no room");
-  EXPECT_EQ(reason_of({Outcome::wrong, "wrong: a loss"}, point), "wrong: a loss");  // of no rank alone
+  EXPECT_EQ(reason_of({Outcome::wrong, "wrong: a loss"}, point),
+            "wrong: a loss");  // not specific to one rank
   point.training.pipeline = 1;
   EXPECT_EQ(reason_of(verdict, point), "rank 5: no room");
 }
 
-// On several ranks what a body throws ends the job: tests/faults/one_rank.sh.
+// On several ranks, an exception ends the job; see tests/faults/one_rank.sh.
 TEST(Verdict, OfAStageInStepIsByWhatARankHasKeptUpWith) {
   const HostGroup world = HostGroup::world();
   HeartbeatPage page{};

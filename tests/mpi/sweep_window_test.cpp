@@ -1,4 +1,4 @@
-// Windows of steps: what a rank that comes late does to the times of the others.
+// Tests windows of steps: a rank that comes late must not affect the times of the others.
 // RANKS 2
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST(WindowTimer, FirstStepDoesNotWaitForARankThatCameLate) {
   workload->allocate();
   WindowTimer timer(context, *workload);
   Window window;
-  ASSERT_TRUE(timer.run(5, window).ok());  // connections
+  ASSERT_TRUE(timer.run(5, window).ok());  // opens connections
 
   const auto begin = std::chrono::steady_clock::now();
   if (world.rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(1));

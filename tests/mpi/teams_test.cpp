@@ -1,5 +1,6 @@
-// The communicators that a layout's teams get, and what they are asked to do: counted by a transport around
-// mpi. RANKS 2 4
+// Tests the communicators that the process groups of a layout get, and which operations they start. A wrapper
+// around the mpi transport counts them.
+// RANKS 2 4
 #include "executor/bound_program.h"
 #include "strategies/messages.h"
 #include "tests/mpi/layouts_fixture.h"
@@ -8,8 +9,8 @@ namespace shardmark {
 namespace {
 
 struct Counts {
-  std::map<int, int64_t> splits, starts;  // [ranks of the communicator]
-  int64_t for_messages = 0;               // splits
+  std::map<int, int64_t> splits, starts;  // by the number of ranks of the communicator
+  int64_t for_messages = 0;               // number of splits
 };
 
 class Counting final : public Communicator {
@@ -57,7 +58,8 @@ class TeamsOfLayouts : public Layouts {
   Counting counting_{make_communicator("mpi", world, at::kCPU), counts_};
 };
 
-// With a stage on every rank the copies of a stage are one rank, and so are tensor and context teams.
+// With one stage per rank, the data-parallel group of each stage has one rank, and so do the tensor-parallel
+// and context-parallel groups.
 TEST_F(TeamsOfLayouts, OfOneRankAskTheTransportForNothing) {
   for (const std::string strategy : {"ddp", "fsdp", "fsdp(shard=optimizer)", "zero3"}) {
     SCOPED_TRACE(strategy);
@@ -69,8 +71,8 @@ TEST_F(TeamsOfLayouts, OfOneRankAskTheTransportForNothing) {
   }
 }
 
-// Outputs and gradients, between even and odd neighbours, have lanes of their own. The tied words, whose ends
-// exchange all of their gradient, are no message in this sense.
+// Outputs and gradients between neighbouring stages use separate communicators. The exchange of the gradient
+// of tied embeddings, between the first and the last stage, does not count as a message here.
 TEST_F(TeamsOfLayouts, TellTheTransportWhichOnesCarryMessages) {
   const specs::Team all{comm->size(), 1};
   const Teams teams(counting_, {{all, strategies::kFirstMessageLane},
@@ -82,7 +84,7 @@ TEST_F(TeamsOfLayouts, TellTheTransportWhichOnesCarryMessages) {
   EXPECT_EQ(counts_->for_messages, 2);
 }
 
-// Every collective over one rank leaves what the rank gives.
+// A collective over one rank returns its input.
 TEST_F(TeamsOfLayouts, OfOneRankMoveWhatTheyAreGiven) {
   const strategies::TeamUse one{{1, 1}, strategies::kStrategyLane};
   const Teams teams(counting_, {one});

@@ -1,4 +1,4 @@
-// What the tests of token files share: llm.c's files, and sources of them.
+// Shared by the tests of token files: llm.c's files, and sources that read them.
 #pragma once
 
 #include "specs/specs.h"
@@ -13,7 +13,7 @@ inline std::string bytes_of(const std::vector<T>& values) {
 
 class TokenFiles : public DataFiles {
  protected:
-  // Tokens 0, 3, 6 ... modulo 1000, or another number.
+  // Returns a file with the tokens 0, 3, 6, ... modulo 1000 or another number.
   template <class Token = uint16_t>
   static std::string file(int32_t magic, int32_t version, int32_t claimed, int32_t count, Token scale = 1,
                           size_t modulo = 1000) {
@@ -23,8 +23,8 @@ class TokenFiles : public DataFiles {
     for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<Token>(3 * i % modulo * scale);
     return bytes_of(header) + bytes_of(tokens);
   }
-  // m.bin and m.idx, whose bytes are returned: tokens 0, 1, 2 ... in sequences of these lengths; documents:
-  // the sequence that each begins with, and their number.
+  // Writes m.bin and m.idx, and returns the bytes of the latter. The tokens are 0, 1, 2, ... in sequences of
+  // these lengths. `documents` has the first sequence of each document, and then the number of sequences.
   template <class Token = uint16_t>
   std::string megatron(uint8_t type, const std::vector<int32_t>& lengths,
                        const std::vector<int64_t>& documents) {

@@ -1,4 +1,5 @@
-// Training runs: the same curves under every strategy on any ranks; checkpoints that go on elsewhere.
+// Tests training runs: the curves are the same under every strategy and number of ranks, and checkpoints can
+// be resumed with other ones.
 // RANKS 1 2 4
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -55,7 +56,7 @@ class TrainingRuns : public ::testing::Test {
                        {sample, precision_from(task.precision, "same").compute, 3, /*holds_out=*/true});
   }
 
-  // change: of the options.
+  // change: modifies the options.
   Record train(const Task& task, const std::string& strategy, const HostGroup& group, Communicator& comm,
                const Start& start = {}, const std::function<void(TrainingOptions&)>& change = {}) const {
     const auto data = source(task);
@@ -90,7 +91,7 @@ void expect_same_curve(const Record& actual, const Record& expected, const std::
   const Series* e = expected.series(series);
   ASSERT_TRUE(a != nullptr && e != nullptr) << series;
   ASSERT_GE(e->columns, a->columns) << series;
-  const int64_t before = e->columns - a->columns;  // steps that a resumed run does not repeat
+  const int64_t before = e->columns - a->columns;  // steps that the resumed run does not repeat
   for (int64_t i = 0; i < a->columns; ++i)
     EXPECT_NEAR(a->at(0, i), e->at(0, before + i), 1e-9 * std::abs(e->at(0, before + i)))
         << series << " " << i;
@@ -161,7 +162,7 @@ TEST_F(TrainingRuns, StopAtALossThatIsNotFinite) {
   EXPECT_NE(run.reason.find("not finite: step"), std::string::npos) << run.reason;
 }
 
-// The last update, of which no loss tells any more.
+// The last update may make the parameters non-finite. No later loss shows that.
 TEST_F(TrainingRuns, WriteNothingThatIsNotFinite) {
   const std::string folder = "/tmp/shardmark-nan-" + world.broadcast(std::to_string(::getpid()), 0);
   if (world.rank() == 0) fs::create_directories(folder);

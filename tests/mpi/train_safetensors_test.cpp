@@ -1,4 +1,5 @@
-// safetensors files: what is written is read back; every truncation and every flipped byte is found.
+// Tests safetensors files: what was written is read back, and every truncation and every flipped byte is
+// detected.
 // RANKS 1
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +45,7 @@ class Safetensors : public ::testing::Test {
     std::ifstream file(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // What is said of a file with such bytes when it is opened, verified and read.
+  // Returns the error if a file with these bytes is opened, verified and read.
   std::string refusal_of(const std::string& bytes) const {
     const std::string path = folder_ / "changed.safetensors";
     std::ofstream(path, std::ios::binary) << bytes;
@@ -131,7 +132,7 @@ TEST_F(Safetensors, TakesThePlaceOfARegularFileAlone) {
   EXPECT_THAT(refusal([&] { write(folder_); }), HasSubstr("is a directory"));
   EXPECT_TRUE(fs::is_fifo(pipe));
 
-  const std::string other = folder_ / "other";  // what comes there while it is written
+  const std::string other = folder_ / "other";  // another file appears there during writing
   SafetensorsWriter writer(other, 1000);
   ASSERT_EQ(::mkfifo(other.c_str(), 0600), 0);
   EXPECT_THAT(refusal([&] { writer.finish({}); }), HasSubstr("is not a regular file"));
@@ -148,7 +149,7 @@ TEST_F(Safetensors, NamesEveryTruncation) {
 
 TEST_F(Safetensors, NamesEveryFlippedByte) {
   const std::string whole = content();
-  const size_t header_end = whole.find_last_of('}');  // blanks up to the data mean nothing
+  const size_t header_end = whole.find_last_of('}');  // the padding between header and data has no meaning
   const size_t data_begin = whole.find_first_not_of(' ', header_end + 1);
   for (size_t at = 0; at < whole.size(); ++at) {
     if (at > header_end && at < data_begin) continue;
@@ -158,7 +159,7 @@ TEST_F(Safetensors, NamesEveryFlippedByte) {
   }
 }
 
-// Headers that no writer of the format makes.
+// No writer of the format produces these headers.
 TEST_F(Safetensors, NamesAHeaderThatIsNone) {
   const auto refused = [&](const std::string& header) {
     std::string bytes(8, '\0');
@@ -171,7 +172,7 @@ TEST_F(Safetensors, NamesAHeaderThatIsNone) {
   const std::string deep(200'000, '['), ends(200'000, ']');
   EXPECT_THAT(refused(R"({"a":)" + deep + ends + "}"), HasSubstr("it nests too deep"));
   EXPECT_THAT(tensor("[4,[4]]", "[0,64]"), HasSubstr("it nests too deep"));
-  EXPECT_THAT(tensor("[4,4]", "[0,64]"), HasSubstr("no checksum"));  // and nothing else
+  EXPECT_THAT(tensor("[4,4]", "[0,64]"), HasSubstr("no checksum"));  // the only error
   for (const char* shape :
        {"[16.9]", "[1.6e1]", "16", "[true]", "[\"16\"]", "[-16]", "[18446744073709551600]", "null"})
     EXPECT_THAT(tensor(shape, "[0,64]"), HasSubstr("has a damaged header: tensor a")) << shape;
@@ -216,7 +217,8 @@ TEST_F(Safetensors, OfAnotherModelAreNamed) {
     SafetensorsWriter writer(path, 100000);
     for (const auto& group : small.groups)
       for (const auto& spec : group.parameters) writer.add("transformer." + spec.name, at::zeros(spec.shape));
-    writer.add("transformer.h.0.attn.bias", at::zeros({1, 1, 4, 4}));  // a mask, which old files hold
+    writer.add("transformer.h.0.attn.bias",
+               at::zeros({1, 1, 4, 4}));  // an attention mask, which old files contain
     writer.add("lm_head.weight", at::zeros({7, 8}));
     writer.finish({});
   }
@@ -233,7 +235,8 @@ TEST_F(Safetensors, OfAnotherModelAreNamed) {
   EXPECT_THAT(refused("mlp"), HasSubstr("it has no layers.0.weight"));
 }
 
-// A head of its own belongs to another model than one whose head is the token embedding.
+// A file with a different output head belongs to another model than one that ties the head to the token
+// embedding.
 TEST_F(Safetensors, OfATiedHeadHoldTheEmbeddingTwice) {
   const Choice choice = resolved_model(
       "llama(layers=1, width=8, heads=2, kv_heads=1, inner=8, sequence=4, vocabulary=7, tied=true)");
@@ -243,7 +246,7 @@ TEST_F(Safetensors, OfATiedHeadHoldTheEmbeddingTwice) {
     SafetensorsWriter writer(path, 100000);
     for (const auto& group : model.groups)
       for (const auto& spec : group.parameters) writer.add(spec.name, at::ones(spec.shape));
-    writer.add("model.layers.0.self_attn.rotary_emb.inv_freq", at::ones({2}));  // which old files hold
+    writer.add("model.layers.0.self_attn.rotary_emb.inv_freq", at::ones({2}));  // old files contain this
     writer.add("lm_head.weight", at::full({7, 8}, head));
     writer.finish({});
     return refusal([&] { check_model(SafetensorsFile(path), model, "llama"); });
@@ -252,7 +255,7 @@ TEST_F(Safetensors, OfATiedHeadHoldTheEmbeddingTwice) {
   EXPECT_THAT(refused(2), HasSubstr("the model has no lm_head.weight of its own"));
 }
 
-// Ranks load a state together: what does not fit has to be known before.
+// All ranks load a state together, so its shapes are checked first.
 TEST_F(Safetensors, OptimizerStateOfAnotherShapeIsNamed) {
   const Choice choice = resolved_model("mlp(features=4, width=4, layers=1, classes=3)");
   const auto model = specs::model_spec(choice.name).table(choice.options);

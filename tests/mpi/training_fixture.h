@@ -1,4 +1,5 @@
-// A small training run of any strategy on any communicator, for tests: losses, gradient norms, parameters.
+// Runs a short training with any strategy on any communicator, and returns losses, gradient norms and
+// parameters.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -15,7 +16,7 @@
 
 namespace shardmark {
 
-// Ranks on CPUs: all of them, and each alone.
+// Ranks on CPUs, with a communicator over all of them and one for each rank alone.
 class OnCpuRanks : public ::testing::Test {
  protected:
   OnCpuRanks() {
@@ -28,27 +29,27 @@ class OnCpuRanks : public ::testing::Test {
 };
 
 struct Case {
-  std::string model;  // as text: "mlp(width=20)"
+  std::string model;  // a text such as "mlp(width=20)"
   std::string optimizer;
   at::ScalarType dtype = at::kDouble;
-  int64_t batch_size = 2;  // per rank and micro-batch
+  int64_t batch_size = 2;  // samples per rank and micro-batch
   int64_t accumulation = 1;
   int64_t num_steps = 5;
-  std::optional<Precision> precision = {};  // none: everything in dtype
+  std::optional<Precision> precision = {};  // if not set, everything is in dtype
   double clip_norm = 0;
   int64_t recompute = 0;
   bool gpu_forms = false;
   bool own_gathers = false;
-  Kernels fused = {};      // nullptr: torch's
-  bool graph = false;      // steps as CUDA graphs
-  int64_t norm_every = 1;  // steps
+  Kernels fused = {};      // nullptr: PyTorch's kernels
+  bool graph = false;      // run steps as CUDA graphs
+  int64_t norm_every = 1;  // number of steps
   Choice data = {"synthetic", {{"size", 64}}};
 };
 
 struct Outcomes {
   std::vector<double> losses, norms;
   std::map<std::string, at::Tensor> initial, parameters, buffers;
-  at::Tensor expert_load;  // of all ranks, in all steps; undefined where there are no experts
+  at::Tensor expert_load;  // summed over ranks and steps; undefined if there are no experts
 };
 
 inline Choice resolved_model(const std::string& text) {
@@ -88,7 +89,7 @@ inline Programs programs_of(const StateContext& context, const std::string& stra
   return programs_of(choice, input);
 }
 
-// All of it; to be published.
+// Returns a state that is allocated but not published yet.
 inline TrainingState make_state(const StateContext& context, const std::string& strategy) {
   Programs programs = programs_of(context, strategy);
   const auto teams = std::make_shared<const Teams>(context.comm, programs.teams());
@@ -96,12 +97,12 @@ inline TrainingState make_state(const StateContext& context, const std::string& 
 }
 
 struct Hooks {
-  std::function<void(Programs&)> change;  // for deliberately broken programs
-  std::function<void()> made;             // the state is there, and has not trained yet
-  std::function<void()> begins = {};      // the first step comes next
+  std::function<void(Programs&)> change;  // modifies the programs, to break them deliberately
+  std::function<void()> made;             // called before the first step, when the state exists
+  std::function<void()> begins = {};      // called immediately before the first step
 };
 
-// ranks, batch and accumulation of the sampler follow the communicator.
+// The ranks, batch and accumulation of the sampler follow from the communicator.
 inline Outcomes train(const Case& c, const std::string& strategy, Communicator& comm,
                       const Hooks& hooks = {}) {
   const auto model =
@@ -151,14 +152,14 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   return outcomes;
 }
 
-// The yardstick: `single` on one rank with the whole global batch in one shard.
+// Runs the reference: `single` on one rank, with the whole global batch as one micro-batch.
 inline Outcomes train_single(Case c, Communicator& alone, int64_t ranks) {
   c.batch_size *= ranks * c.accumulation;
   c.accumulation = 1;
   return train(c, "single", alone);
 }
 
-// || p - p_single || / || p_single - p_0 ||
+// Returns || p - p_single || / || p_single - p_0 ||.
 inline double parameter_error(const Outcomes& run, const Outcomes& single) {
   double error = 0, moved = 0;
   for (const auto& [name, value] : single.parameters) {

@@ -1,7 +1,7 @@
 // RANKS 1 2 3 4
-// Parameters that get no gradient in a step: never, in every second step, or on some ranks only. Nothing
-// hangs, and every strategy does what `single` does (DDP's find_unused_parameters needs no switch here: a
-// block's gradients are reduced whether its backward wrote them or not).
+// Tests parameters that get no gradient in a step: never, in every second step, or only on some ranks.
+// Nothing deadlocks, and every strategy computes the same as `single`. DDP's find_unused_parameters is not
+// needed here, because the gradients of a block are reduced whether or not its backward wrote them.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ specs::ModelTable forked_table(const Options&) {
   return table;
 }
 
-// Takes the left or the right way: in turns, or by what the batch holds, which differs between ranks.
+// Takes the left or the right branch, either in turns or depending on the batch, which differs between ranks.
 void add_forked_blocks(Model& model, const Options& options) {
   const auto left = layer<Linear>(model, "left"), right = layer<Linear>(model, "right");
   const auto fc = layer<Linear>(model, "fc");
@@ -58,7 +58,7 @@ std::vector<std::string> unfinished_strategies() {
 
 class UnusedParameters : public ::testing::Test {
  protected:
-  // Here, so that the tests of other files do not know the model.
+  // Registers the model here, so that tests in other files do not use it.
   static void SetUpTestSuite() {
     static const Registration<specs::ModelSpec> spec{"forked", {"two ways", kOptions, forked_table}};
     static const Registration<ModelEntry> blocks{"forked", {"two ways", add_forked_blocks}};

@@ -1,6 +1,6 @@
 // RANKS 1 2 3
-// The collective workload: verified, timed operation by operation, with bandwidths by nccl-tests'
-// definitions; and the statistics that both workloads share.
+// Tests the collective workload: results are verified, operations are timed one by one, and bandwidths follow
+// the definitions of nccl-tests. Also tests the statistics that both workloads share.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -66,7 +66,8 @@ TEST_F(CollectiveWorkload, EveryRowIsVerifiedAndTimed) {
   }
 }
 
-// With uneven parts busbw rates what the busiest rank exchanges with others, in the time of the operation.
+// With uneven parts, the bus bandwidth is the data that the busiest rank exchanges with others, divided by
+// the time of the operation.
 TEST_F(CollectiveWorkload, RatesPartsByWhatGoesOverTheBusiestLink) {
   const std::string path = ::testing::TempDir() + "counts-" + std::to_string(getppid()) + "-" +
                            std::to_string(world_.size()) + ".csv";
@@ -116,8 +117,8 @@ TEST(Statistics, StepTimeIsTheMedianOfTheSlowestRank) {
   record.samples.push_back({"step",
                             2,
                             5,
-                            {1, 2, 3, 4, 5,     // rank 0
-                             2, 1, 9, 1, 1}});  // rank 1
+                            {1, 2, 3, 4, 5,     // samples of rank 0
+                             2, 1, 9, 1, 1}});  // samples of rank 1
   summarize(record);
   const Measures& m = record.measures;
   EXPECT_EQ(worst_of_ranks(record.samples[0]), (std::vector<double>{2, 2, 9, 4, 5}));

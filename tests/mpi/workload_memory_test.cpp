@@ -1,4 +1,4 @@
-// The memory of a training point, measured and predicted: both of the rank whose peak is highest.
+// The measured and the predicted memory of a training point are both those of the rank with the highest peak.
 // RANKS 2 4
 #include "device/meter.h"
 #include "sweep/measure.h"
@@ -26,7 +26,7 @@ class MemoryOfOneRank : public OnCpuRanks {
   }
 };
 
-// The stages of this model hold different parts: the first the embedding, the last the head.
+// The stages of this model differ: the first has the embedding, the last has the head.
 TEST_F(MemoryOfOneRank, AgreesInPipelines) {
   Layout layout{
       "llama(layers=4, width=32, heads=2, kv_heads=2, inner=48, sequence=8, vocabulary=4096, tied=false)"};
@@ -48,8 +48,8 @@ TEST_F(MemoryOfOneRank, AgreesInPipelines) {
     }
 }
 
-// What a rank holds beside its step is not its activations: samples to draw from, buffers inside the
-// transport.
+// Memory that is not part of the step does not count as activations: samples that are drawn from, and buffers
+// of the transport.
 TEST_F(MemoryOfOneRank, ActivationsOfSmallModelsAreWithinATenth) {
   struct Case {
     const char* model;

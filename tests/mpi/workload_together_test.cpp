@@ -1,6 +1,6 @@
 // RANKS 2 3
-// A collective beside a load: how often each is repeated is one decision of all ranks, kept in the record,
-// and the next repetition keeps it.
+// Tests a collective that runs at the same time as a load. All ranks agree on how often each is repeated. The
+// record stores these counts, and the next repetition uses them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
