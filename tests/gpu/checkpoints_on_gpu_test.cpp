@@ -1,5 +1,5 @@
-// What a GPU wrote the CPU reads, bit for bit, and the other way round, in every precision and under every
-// kind of strategy; and a run goes on from a checkpoint of the other device with the same curve.
+// The CPU reads checkpoints that a GPU has written, bit by bit, and vice versa, in every precision and under
+// every kind of strategy. A run that resumes on the other device has the same loss curve.
 #include <unistd.h>
 
 #include <filesystem>
@@ -17,7 +17,7 @@ using Tensors = std::map<std::string, at::Tensor>;
 
 constexpr const char* kResNet = "resnet(layers=20, width=3, image=9, batch_norm=local)";  // has buffers
 
-// Something that trains, on either device.
+// A model in training, on either device.
 class Trained {
  public:
   Trained(Point point, int64_t seed, Communicator& comm, int64_t num_steps = 0)
@@ -71,7 +71,7 @@ class CheckpointsOnGpu : public GpuTest {
     if (world_.rank() == 0) fs::remove_all(folder_);
   }
 
-  // On rank 0, where it is read.
+  // Compares two files on rank 0.
   void expect_same_file(const std::string& actual, const std::string& expected) const {
     if (world_.rank() != 0) return;
     const SafetensorsFile a(actual), e(expected);
@@ -79,7 +79,8 @@ class CheckpointsOnGpu : public GpuTest {
     for (const auto& [name, entry] : e.entries()) EXPECT_TRUE(a.read(name).equal(e.read(name))) << name;
   }
 
-  // Trained on `from`, loaded on `to` by another strategy, and written from there; then one step on both.
+  // Trains on `from`, loads the state on `to` with another strategy, and writes it from there. Then both run
+  // two more steps.
   void expect_round_trip(const Point& point, const std::string& other, Communicator& from, Communicator& to,
                          double tolerance) const {
     const std::string first = folder_ + "/first.safetensors", second = folder_ + "/second.safetensors";
@@ -89,7 +90,7 @@ class CheckpointsOnGpu : public GpuTest {
     world_.barrier();
     Point elsewhere = point;
     elsewhere.training.strategy = resolved_strategy(other);
-    Trained resumed(elsewhere, 8, to, trained.num_steps());  // other initial values
+    Trained resumed(elsewhere, 8, to, trained.num_steps());  // with different initial values
     resumed.load(first);
     EXPECT_EQ(resumed.write(second), "");
     world_.barrier();
@@ -120,7 +121,7 @@ TEST_F(CheckpointsOnGpu, GoBetweenGpuAndCpu) {
   }
 }
 
-// Moments in host memory go to a GPU's, and back.
+// Optimizer moments in host memory are loaded into GPU memory, and vice versa.
 TEST_F(CheckpointsOnGpu, OfOffloadedState) {
   for (const std::string strategy : {"fsdp(offload=optimizer)", "zero3(persistence=30, offload=optimizer)"}) {
     const Point point = training_point(kModels[1], strategy, comm_->size(), 2, "bf16");
@@ -131,7 +132,7 @@ TEST_F(CheckpointsOnGpu, OfOffloadedState) {
   }
 }
 
-// As `shardmark train` does it: the second half of a run on the other device has the same curve.
+// Trains as `shardmark train` does. The second half of a run on the other device has the same curve.
 TEST_F(CheckpointsOnGpu, LetARunGoOnOnTheOtherDevice) {
   constexpr int64_t kSteps = 6;
   const auto run = [&](Communicator& comm, const std::string& strategy, const std::string& directory,

@@ -1,5 +1,5 @@
-// The checks that every transport must pass, as functions of a communicator: tests/mpi and tests/gpu run the
-// same ones.
+// Checks that every transport must pass, as functions of a communicator. tests/mpi and tests/gpu run the same
+// checks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ inline std::string describe(Collective what, const std::string& dtype, const std
          (in_place ? " in place " : " out of place ") + std::to_string(numel) + " elements";
 }
 
-// Sums of floats out of place.
+// Prepares an out-of-place sum of floats.
 inline Call plain(Communicator& comm, Collective what, int64_t numel) {
   return prepare(comm, what, numel, at::kFloat, ReduceOp::sum, false);
 }
@@ -38,7 +38,8 @@ inline void each_case(const std::function<void(Collective what, const std::strin
   }
 }
 
-// Every row x element type x reduction x in and out of place, exact in every element.
+// Checks all collectives with all element types and reductions, in place and out of place. Every element must
+// be exact.
 inline void exact(Communicator& comm, const std::vector<int64_t>& sizes) {
   int64_t round = 0;
   each_case([&](Collective what, const std::string& dtype, const std::string& op, bool in_place) {
@@ -51,7 +52,7 @@ inline void exact(Communicator& comm, const std::vector<int64_t>& sizes) {
   });
 }
 
-// Operations of all kinds and sizes in flight together, waited for in another order than they were started.
+// Starts operations of all kinds and sizes, and waits for them in a different order.
 inline void out_of_order(Communicator& comm) {
   struct InFlight {
     Call call;
@@ -68,8 +69,8 @@ inline void out_of_order(Communicator& comm) {
     }
   }
   for (size_t i = 0; i < started.size(); ++i) {
-    // Another order on each rank: waiting is not collective. 11 and the number of operations have no common
-    // divisor.
+    // The order differs between ranks, because waiting is not a collective operation. 11 and the number of
+    // operations have no common divisor.
     InFlight& operation = started[(i * 11 + static_cast<size_t>(comm.rank()) * 7) % started.size()];
     operation.work.wait();
     EXPECT_EQ(num_wrong(comm, operation.call, operation.round), 0)
@@ -77,7 +78,8 @@ inline void out_of_order(Communicator& comm) {
   }
 }
 
-// all_to_all_v: parts of any lengths, empty ones too, exact and counted.
+// Checks all_to_all_v with parts of any length, including empty ones. Results must be exact and traffic
+// counted.
 inline void uneven(Communicator& comm) {
   const int64_t size = comm.size();
   for (const int64_t numel : {int64_t{0}, int64_t{7}, int64_t{70001}, int64_t{3000017}})
@@ -103,7 +105,7 @@ inline void uneven(Communicator& comm) {
     }
 }
 
-// A Work that goes out of scope has been waited for.
+// When a Work goes out of scope, its operation has completed.
 inline void dropped_work(Communicator& comm) {
   const Call call = prepare(comm, Collective::all_reduce, 300001, at::kFloat, ReduceOp::sum, true);
   fill(comm, call, 1);
@@ -111,7 +113,7 @@ inline void dropped_work(Communicator& comm) {
   EXPECT_EQ(num_wrong(comm, call, 1), 0);
 }
 
-// Several operations in one launch.
+// Starts several operations in one launch.
 inline void grouped(Communicator& comm) {
   std::vector<Call> calls;
   std::vector<Work> works;
@@ -128,7 +130,7 @@ inline void grouped(Communicator& comm) {
   EXPECT_EQ(num_wrong(comm, calls[2], 64), 0);
 }
 
-// Even ranks form a communicator with the order turned round; odd ranks take no part.
+// Even ranks form a communicator in reverse order. Odd ranks take no part.
 inline void split_in_halves(Communicator& comm) {
   const bool takes_part = comm.rank() % 2 == 0;
   const std::unique_ptr<Communicator> half = comm.split(takes_part ? 0 : -1, -comm.rank());
@@ -139,7 +141,7 @@ inline void split_in_halves(Communicator& comm) {
   exact(*half, {1000});
 }
 
-// Counted traffic: one operation, its payload, and payload x ring factor.
+// Checks the traffic counters: one operation, its payload, and the payload times the ring factor.
 inline void traffic(Communicator& comm) {
   for (const specs::CollectiveRow& row : specs::collectives()) {
     const int64_t numel = 1000 * comm.size();
@@ -154,7 +156,7 @@ inline void traffic(Communicator& comm) {
   }
 }
 
-// Verification sees one wrong element, wherever it is.
+// Verification detects a single wrong element at any position.
 inline void detects_corruption(Communicator& comm) {
   for (const specs::CollectiveRow& row : specs::collectives()) {
     const Call call = plain(comm, row.what, 1003);
@@ -169,7 +171,7 @@ inline void detects_corruption(Communicator& comm) {
   }
 }
 
-// Verification sees an operation that did nothing, and one that belongs to another round.
+// Verification detects an operation that did nothing, and the result of another round.
 inline void detects_missing_operation(Communicator& comm) {
   for (const specs::CollectiveRow& row : specs::collectives()) {
     const Call call = plain(comm, row.what, 1003);

@@ -1,5 +1,4 @@
-// What all tests on GPUs share: a device, communicators over it, and the reason why they are skipped where
-// there is none.
+// Shared by all tests on GPUs: a device, communicators over it, and the reason if tests must be skipped.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -16,11 +15,12 @@
 
 namespace shardmark {
 
-// With a different NCCL_HOSTID for each rank NCCL takes ranks on one GPU for ranks on different nodes, and
-// moves everything over sockets: a test of function, in which an operation takes milliseconds.
+// With a different NCCL_HOSTID for each rank, NCCL treats ranks that share a GPU as if they were on different
+// nodes, and uses sockets. This tests correctness only; an operation takes milliseconds.
 inline bool is_emulated() { return std::getenv("NCCL_HOSTID") != nullptr; }
 
-// Of this rank; made once, because a communicator of NCCL's takes up to a second.
+// The device and the communicators of this rank. They are made only once, because an NCCL communicator takes
+// up to a second.
 struct GpuRank {
   GpuRank() {
     if (world.max(int64_t{num_gpus() == 0}) != 0)
@@ -44,13 +44,13 @@ struct GpuRank {
 
   HostGroup world = HostGroup::world();
   HostGroup mine = world.split(world.rank(), 0);
-  std::string missing;  // why nothing can be tested
+  std::string missing;  // why no test can run
   at::Device device{at::kCPU};
-  std::unique_ptr<Communicator> comm, alone;          // nccl: all ranks, this rank
-  std::unique_ptr<Communicator> cpu_comm, cpu_alone;  // mpi: all ranks, this rank
+  std::unique_ptr<Communicator> comm, alone;          // nccl: all ranks, this rank alone
+  std::unique_ptr<Communicator> cpu_comm, cpu_alone;  // mpi: all ranks, this rank alone
 };
 
-// Between MPI's begin and end, which are those of main().
+// Creates and destroys the communicators between MPI_Init and MPI_Finalize, which main() calls.
 class GpuEnvironment final : public ::testing::Environment {
  public:
   void SetUp() override { rank = std::make_unique<GpuRank>(); }
@@ -66,7 +66,7 @@ class GpuTest : public ::testing::Test {
     if (!rank_.missing.empty()) GTEST_SKIP() << rank_.missing;
     RecordProperty("emulated", is_emulated() ? "yes" : "no");
     use_device(rank_.device);
-    use_tf32(false);  // torch's default for convolutions on a GPU is true
+    use_tf32(false);  // PyTorch allows TF32 for convolutions by default
     at::manual_seed(1);
   }
 
@@ -74,7 +74,7 @@ class GpuTest : public ::testing::Test {
   const HostGroup& world_ = rank_.world;
   const HostGroup& mine_ = rank_.mine;
   at::Device device_ = rank_.device;
-  // Nullptr where the test is skipped.
+  // These are nullptr if the test is skipped.
   Communicator* comm_ = rank_.comm.get();
   Communicator* alone_ = rank_.alone.get();
   Communicator* cpu_comm_ = rank_.cpu_comm.get();

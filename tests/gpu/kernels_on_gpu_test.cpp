@@ -1,5 +1,6 @@
-// The fused kernels on a GPU: the checks of mpi/kernel_checks.h at shapes of GPT-2, and a step against
-// torch's. RANKS 1
+// Tests the fused kernels on a GPU: the checks of mpi/kernel_checks.h with shapes of GPT-2, and training
+// steps compared with PyTorch's kernels.
+// RANKS 1
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/kernel_checks.h"
 #include "tests/mpi/training_fixture.h"
@@ -9,7 +10,7 @@ namespace {
 
 class FusedKernelsOnGpu : public GpuTest {};
 
-// Needs no GPU: cli/bundle.sh runs it in a bundle, whose only test program this is.
+// This test needs no GPU. cli/bundle.sh runs it in a bundle, in which this is the only test program.
 TEST(FusedKernels, AreCompiledByNvrtc) {
   EXPECT_EQ(compile_kernel("column_sum.cu", "column_totals", "sm_90").log, "");
 }
@@ -41,7 +42,7 @@ TEST_F(FusedKernelsOnGpu, AdamW) {
     for (const bool divides : {false, true}) check_adamw(fused_kernels(device_), device_, numel, divides);
 }
 
-// With and without main gradients; the norm is clipped, too.
+// Tests with and without accumulated main gradients, and with and without clipping.
 TEST_F(FusedKernelsOnGpu, TrainAsTorchsDo) {
   for (const int64_t accumulation : {1, 2})
     for (const double clip_norm : {0.0, 0.1}) {

@@ -1,7 +1,7 @@
-// Every layout over NCCL equals one GPU: pipelines under each schedule, tensor and context parallelism, and
-// what a data-parallel strategy does beside them. Two ranks may share a GPU (gpu/emulated_2): what would be
-// started on the wrong side, in the wrong order or freed too early shows there, too. It has not run on
-// several GPUs yet.
+// Every layout over NCCL equals one GPU: pipelines with each schedule, tensor and context parallelism, and
+// data-parallel strategies combined with them. Two ranks may share a GPU (gpu/emulated_2), which is enough to
+// show operations started on the wrong stream or in the wrong order, and memory freed too early. These tests
+// have not run on several GPUs yet.
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/layouts_fixture.h"
 
@@ -58,7 +58,7 @@ TEST_F(LayoutsOnGpu, RecomputationAndFp32) {
   expect_equal({.model = kDeep, .precision = "fp32", .recompute = 1, .tensor = 2}, 1e-4);
 }
 
-// Of four ranks, in as many dimensions as there are.
+// Combines dimensions on four ranks.
 TEST_F(LayoutsOnGpu, DimensionsTogether) {
   if (comm_->size() % 4 != 0) GTEST_SKIP() << "two dimensions need four ranks";
   for (const std::string& schedule : kSchedules)

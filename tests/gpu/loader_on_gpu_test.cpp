@@ -1,4 +1,4 @@
-// The loader gives a GPU the batches that it gives the CPU, with and without its thread, while the GPU is far
+// The loader gives a GPU the same batches as the CPU, with and without its thread, while the GPU is far
 // behind the host.
 #include "data/loader.h"
 #include "tests/gpu/gpu_fixture.h"
@@ -44,7 +44,7 @@ TEST_F(LoaderOnGpu, GivesTheBatchesOfTheCpu) {
   }
 }
 
-// Page-locked memory is not used again before the GPU has copied it: behind slow work, copies wait long.
+// Page-locked memory must not be reused before the GPU has copied it. The copies here wait for slow kernels.
 TEST_F(LoaderOnGpu, CopiesWhatItReadWhenTheGpuIsBehind) {
   const Data from = data("gpt2(sequence=512, vocabulary=50257)", at::kFloat);
   const at::Tensor slow = at::rand({4096, 4096}, at::TensorOptions(device_));

@@ -1,5 +1,5 @@
-// Memory of every strategy on a GPU equals its formula, by the figures of torch's allocator; a run gives
-// everything back; and what the ranks of a shard save shows in the peak.
+// The memory of every strategy on a GPU, as PyTorch's allocator counts it, equals its formula. All memory is
+// freed after a run, and the peak shows the savings of sharding.
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/strategy_cost_checks.h"
@@ -22,7 +22,7 @@ TEST_F(Memory, OfEveryStrategyEqualsItsPrediction) {
   check({kModels[3], "sgd(lr=0.1, momentum=0.9)", at::kDouble, 2, 1, 1}, "fsdp");
 }
 
-// Master weights, copies, gradients in either type on their way.
+// Includes master weights, their copies, and gradients that are reduced in either type.
 TEST_F(Memory, OfMixedPrecisionEqualsItsPrediction) {
   for (const auto reduce : {at::kBFloat16, at::kFloat}) {
     for (const auto& strategy : kKinds) {
@@ -33,7 +33,8 @@ TEST_F(Memory, OfMixedPrecisionEqualsItsPrediction) {
   }
 }
 
-// After a first run, which leaves workspaces of libraries behind, the next one ends where it began.
+// The first run leaves workspaces of libraries allocated. The second run then ends with as much memory as it
+// began with.
 TEST_F(Memory, IsGivenBack) {
   for (const auto& strategy : kKinds) {
     const Case c{kModels[1], kOptimizers[1], at::kFloat, 2, 1, 2};
@@ -44,18 +45,18 @@ TEST_F(Memory, IsGivenBack) {
   }
 }
 
-// The peak of a step holds all that the formula counts. Beyond it are a batch and its activations, which are
-// small for a wide model: half of the formula's bytes is plenty for them, and too little for a second
-// copy of anything.
+// The peak of a step includes everything in the formula. In addition there are a batch and its activations,
+// which are small for a wide model. A tolerance of half of the formula is enough for them, and too little for
+// a second copy of anything.
 TEST_F(Memory, PeakIsThePredictionAndActivations) {
   const Case c{"mlp(features=64, width=2048, layers=4, classes=8)", kOptimizers[1], at::kFloat, 4, 1, 3};
   for (const auto& strategy : kKinds) {
     SCOPED_TRACE(strategy);
-    train(c, strategy, *comm_);  // workspaces of libraries
+    train(c, strategy, *comm_);  // allocates the workspaces of libraries
     const int64_t before = meter::read().total;
     int64_t largest = 0;
     const auto made = [&] {
-      meter::reset_peak();  // what initial values took for a moment is no part of a step
+      meter::reset_peak();  // excludes temporary memory of initial values
       largest = meter::read().total;
     };
     train(c, strategy, *comm_, {.change = {}, .made = made});
@@ -65,12 +66,12 @@ TEST_F(Memory, PeakIsThePredictionAndActivations) {
         cost.parameter_bytes + cost.gradient_bytes + cost.optimizer_bytes + cost.transient_bytes;
     EXPECT_GE(peak, static_cast<double>(largest - before));
     EXPECT_GE(world_.max(peak), bytes);
-    // What gathers a state for the test after the last step is one group more.
+    // After the last step, the test gathers the state, which takes the memory of one more group.
     EXPECT_LE(peak, 1.5 * bytes);
   }
 }
 
-// The allocator's peak is that of the device: what it has taken from it is at least as much.
+// The meter counts the same bytes as the device. The allocator has reserved at least that much.
 TEST_F(Memory, MeterAgreesWithTheDevice) {
   empty_caches(device_);
   const MemoryReading before = meter::read();

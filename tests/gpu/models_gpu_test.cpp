@@ -1,4 +1,4 @@
-// Models on a GPU, in every type: the forms that it computes in give what the plain ones give on the CPU.
+// The GPU variants of models give the same results, in every type, as the plain variants on the CPU.
 // RANKS 1
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ class GpuModels : public ::testing::Test {
  protected:
   void SetUp() override {
     if (num_gpus() == 0) GTEST_SKIP() << "no GPU on this machine";
-    ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // what cuBLAS needs to be deterministic
+    ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // cuBLAS needs this to be deterministic
     use_device(gpu_);
     use_tf32(false);
   }
@@ -26,12 +26,12 @@ class GpuModels : public ::testing::Test {
 
 struct Kind {
   at::ScalarType dtype;
-  double loss, gradient;  // most that it may differ from fp64, relative
+  double loss, gradient;  // the largest differences from fp64, relative
 };
 const std::vector<Kind> kModelKinds = {
     {at::kBFloat16, 2e-2, 0.7}, {at::kHalf, 5e-3, 0.35}, {at::kFloat, 1e-4, 0.05}, {at::kDouble, 1e-9, 1e-7}};
 
-// The loss, and the gradient of the parameter that backward reaches last.
+// Returns the loss, and the gradient of the parameter that backward reaches last.
 std::pair<double, at::Tensor> trained(const Choice& choice, at::ScalarType dtype, at::Device device,
                                       const Batch& batch) {
   const auto model = make_model(choice, dtype, device);
@@ -77,7 +77,7 @@ TEST_F(GpuModels, OfLanguage) {
                                         {"vocabulary", 131},
                                         {"tied", tied}}),
                      gpu_, batch);
-  // 256 tokens for 64 experts: some are given none.
+  // With 256 tokens and 64 experts, some experts get no token.
   for (const int64_t experts : {4, 64})
     expect_near_fp64(resolved("moe", {{"layers", 2},
                                       {"width", 256},
@@ -92,8 +92,8 @@ TEST_F(GpuModels, OfLanguage) {
                      gpu_, batch);
 }
 
-// The bounds are this network's: rounding takes activations across ReLU's kink, which depth makes grow. On
-// the CPU gradients differ by 0.4, 0.15 and 0.01.
+// The bounds are specific to this network. Rounding moves activations across the kink of ReLU, and depth
+// amplifies the effect. On the CPU, gradients differ by 0.4, 0.15 and 0.01.
 TEST_F(GpuModels, ResNetWithStatisticsOfEveryKind) {
   search_convolutions(gpu_);
   at::manual_seed(3);
@@ -120,7 +120,7 @@ TEST_F(GpuModels, LossHoldsTwoBytesOfALogitAndIsDeterministic) {
   loss.backward();
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
   const double held = static_cast<double>(meter::read().peak) - before;
-  EXPECT_LE(held, 1.1 * logits_bytes + 3 * weight_bytes);  // the weight's padded copy and gradient
+  EXPECT_LE(held, 1.1 * logits_bytes + 3 * weight_bytes);  // the padded copy and the gradient of the weight
 
   const at::Tensor a = x.detach().to(at::kFloat).set_requires_grad(true),
                    b = weight.detach().to(at::kFloat).set_requires_grad(true);

@@ -1,4 +1,4 @@
-// The nccl transport passes the checks of the mpi transport, and orders its work by streams.
+// The nccl transport passes the same checks as the mpi transport, and orders its work by streams.
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 
@@ -22,15 +22,15 @@ TEST_F(Nccl, CountsTraffic) { checks::traffic(*comm_); }
 TEST_F(Nccl, VerificationDetectsAWrongElement) { checks::detects_corruption(*comm_); }
 TEST_F(Nccl, VerificationDetectsAMissingOperation) { checks::detects_missing_operation(*comm_); }
 
-// Without any wait of the host: what is enqueued before an operation is in it, what is enqueued after its
-// wait sees it, on whatever stream is current.
+// The host never waits. An operation includes everything that was enqueued before it, and what is enqueued
+// after its wait sees its result, whichever stream is current.
 TEST_F(Nccl, OrdersTheCurrentStream) {
   const c10::cuda::CUDAStreamGuard guard(at::cuda::getStreamFromPool(false, device_.index()));
   const at::Tensor tensor = comm_->allocate(1 << 22, at::kFloat);
   const at::Tensor slow = at::ones({2048, 2048}, at::TensorOptions().device(device_));
   std::vector<at::Tensor> seen;
   for (int round = 1; round <= 20; ++round) {
-    tensor.copy_(slow.mm(slow).mean() / 2048 * round);  // a long way behind the host
+    tensor.copy_(slow.mm(slow).mean() / 2048 * round);  // keeps the GPU far behind the host
     comm_->all_reduce(tensor, ReduceOp::sum).wait();
     seen.push_back(tensor.clone());
     tensor.fill_(-1);
@@ -40,7 +40,7 @@ TEST_F(Nccl, OrdersTheCurrentStream) {
   }
 }
 
-// A communicator for messages has few CTAs, and does what others do.
+// A communicator for messages uses few CTAs and gives the same results as others.
 TEST_F(Nccl, CarriesMessages) {
   const auto comm = comm_->split(0, comm_->rank(), SplitUse::messages);
   const int next = (comm->rank() + 1) % comm->size(),
@@ -51,7 +51,8 @@ TEST_F(Nccl, CarriesMessages) {
   EXPECT_TRUE(out.eq(before + 1).all().item<bool>());
 }
 
-// What the watchdog is told: by the device, not when the host has enqueued it.
+// The watchdog counts an operation as complete when the device has completed it, not when the host has
+// enqueued it.
 TEST_F(Nccl, OperationsAreCompleteWhenTheDeviceIs) {
   HeartbeatPage page{};
   Heartbeat heartbeat(page);
@@ -64,7 +65,7 @@ TEST_F(Nccl, OperationsAreCompleteWhenTheDeviceIs) {
     synchronize(device_);
     const int64_t before = page.completed.number;
     EXPECT_EQ(before, page.started.number);
-    for (int i = 0; i < 20; ++i) slow.mm(slow);  // a long way behind the host
+    for (int i = 0; i < 20; ++i) slow.mm(slow);  // keeps the GPU far behind the host
     if (grouped) comm->group_begin();
     auto work = comm->all_reduce(tensor, ReduceOp::sum);
     if (grouped) comm->group_end();
@@ -76,7 +77,7 @@ TEST_F(Nccl, OperationsAreCompleteWhenTheDeviceIs) {
   synchronize(device_);
   EXPECT_EQ(page.completed.number, page.started.number);
   {
-    const auto order = comm->in_order();  // without an event of its own
+    const auto order = comm->in_order();  // an operation without its own event
     for (int i = 0; i < 20; ++i) slow.mm(slow);
     comm->all_reduce(tensor, ReduceOp::sum).wait();
     comm->progress();

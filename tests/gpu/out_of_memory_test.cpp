@@ -1,5 +1,5 @@
-// Where a GPU's memory runs out, by a limit or for good, that is the outcome of the point on all ranks, and
-// the next point is measured as if nothing had been.
+// If a GPU runs out of memory, by a limit or for real, that is the outcome of the point on all ranks. The
+// next point is measured as if nothing had happened.
 #include "sweep/measure.h"
 #include "sweep/verdict.h"
 #include "tests/gpu/gpu_fixture.h"
@@ -8,7 +8,7 @@
 namespace shardmark {
 namespace {
 
-// The logits of a sample take 64 x 50257 x 4 bytes: 12.9 MB.
+// The logits of a sample take 64 x 50257 x 4 bytes = 12.9 MB.
 constexpr const char* kModel = "gpt2(layers=1, width=64, heads=2, sequence=64, vocabulary=50257)";
 constexpr int64_t kSampleBytes = int64_t{64} * 50257 * 4;
 constexpr int64_t kGib = int64_t{1} << 30;
@@ -44,9 +44,11 @@ class OutOfMemoryOnGpu : public GpuTest {
   DecisionInputs surroundings_;
 };
 
-// In the middle of a step, when the other blocks have computed: the step is gone through to its end.
+// Memory runs out in the middle of a step, after other blocks have computed. The rank still goes through the
+// rest of the step.
 TEST_F(OutOfMemoryOnGpu, IsAnOutcomeInAStep) {
-  const int64_t batch_size = 2 * device_memory_bytes(device_) / kSampleBytes;  // twice of what there is
+  const int64_t batch_size =
+      2 * device_memory_bytes(device_) / kSampleBytes;  // logits of twice the memory of the device
   for (const auto* strategy : {"single", "ddp", "fsdp", "zero3"}) {
     SCOPED_TRACE(strategy);
     const Record record = measure(kModel, strategy, batch_size);
@@ -66,14 +68,14 @@ TEST_F(OutOfMemoryOnGpu, IsAnOutcomeInSetUp) {
   expect_next_point_works();
 }
 
-// The limit is below the device's memory, and holds for torch's allocator too.
+// The limit is below the memory of the device, and PyTorch's allocator respects it, too.
 TEST_F(OutOfMemoryOnGpu, ComesAtTheLimit) {
   meter::set_limit(kGib);
   expect_out_of_memory(measure(kModel, "ddp", 2 * kGib / kSampleBytes));
-  expect_next_point_works();  // under the same limit
+  expect_next_point_works();  // with the same limit
 }
 
-// One limit for torch's memory and NCCL's together: what one of them holds the other cannot have.
+// The limit applies to the sum of PyTorch's and NCCL's memory. What one of them has, the other cannot get.
 TEST_F(OutOfMemoryOnGpu, ComesAtOneLimitForTorchAndNccl) {
   empty_caches(device_);
   const int64_t before = meter::read().total, most = before + kGib;
@@ -99,7 +101,7 @@ TEST_F(OutOfMemoryOnGpu, ComesAtOneLimitForTorchAndNccl) {
   EXPECT_EQ(torch_takes(2 * kGib), Outcome::ok) << "no limit holds any more";
 }
 
-// On one rank alone: the verdict of all ranks is its own.
+// Memory runs out on one rank only, and all ranks agree on that outcome.
 TEST_F(OutOfMemoryOnGpu, OfOneRankIsThatOfAll) {
   const bool is_last = comm_->rank() == comm_->size() - 1;
   const Verdict verdict = agreed(world_, surroundings_.heartbeat, "test", [&] {
@@ -111,7 +113,7 @@ TEST_F(OutOfMemoryOnGpu, OfOneRankIsThatOfAll) {
       << verdict.reason;
 }
 
-// ncclMemAlloc: memory that torch's allocator does not see.
+// Memory from ncclMemAlloc is outside of PyTorch's allocator.
 TEST_F(OutOfMemoryOnGpu, OfRegisteredMemoryIsAnOutcome) {
   const int64_t before = meter::read().total;
   const Verdict verdict =

@@ -1,5 +1,5 @@
-// Phases by events on a GPU's stream: they add up to the wall time of a window, and tell what the GPU did,
-// not when the host asked for it.
+// Phases are timed with events on a GPU's stream. They add up to the wall time of a window, and they show
+// what the GPU did instead of when the host enqueued it.
 #include <numeric>
 
 #include "sweep/window.h"
@@ -12,7 +12,7 @@ namespace {
 
 class PhasesOnGpu : public GpuTest {
  protected:
-  // So many matrix products, one after the other.
+  // Enqueues this many matrix products one after the other.
   void work(int64_t times) const {
     for (int64_t i = 0; i < times; ++i) at::mm_out(product_, factor_, factor_);
   }
@@ -25,10 +25,10 @@ class PhasesOnGpu : public GpuTest {
     synchronize(device_);
   }
   void TearDown() override {
-    if (comm_ != nullptr) comm_->set_timeline(nullptr);  // the recorder goes with the test
+    if (comm_ != nullptr) comm_->set_timeline(nullptr);  // the recorder is destroyed with the test
   }
 
-  // A step of one instruction of each part.
+  // Returns a step with one instruction of each part.
   static strategies::Program program() {
     using strategies::Part;
     strategies::Program program;
@@ -41,10 +41,10 @@ class PhasesOnGpu : public GpuTest {
   mutable at::Tensor factor_, product_;
 };
 
-// The host enqueues all of it in no time.
+// The host enqueues all of the work almost at once.
 TEST_F(PhasesOnGpu, AreWhatTheGpuDid) {
   StepRecorder recorder(device_);
-  double best = HUGE_VAL;  // of several turns: other work may come in between
+  double best = HUGE_VAL;  // the best of several attempts, because other work may disturb one
   for (int turn = 0; turn < 5; ++turn) {
     recorder.begin_step(program_);
     size_t i = 0;
@@ -60,10 +60,10 @@ TEST_F(PhasesOnGpu, AreWhatTheGpuDid) {
     EXPECT_GT(of(Phase::forward), of(Phase::data) + of(Phase::optimizer));
     best = std::min(best, std::abs(of(Phase::backward) / of(Phase::forward) - 3));
   }
-  EXPECT_LE(best, is_emulated() ? 1.5 : 0.3);  // two ranks take turns on one GPU
+  EXPECT_LE(best, is_emulated() ? 1.5 : 0.3);  // two ranks share one GPU
 }
 
-// Several steps without a wait of the host in between, and again after they were resolved.
+// Several steps without a wait of the host in between, and again after their times were read.
 TEST_F(PhasesOnGpu, OfManyStepsAddUpToTheWallTime) {
   StepRecorder recorder(device_);
   double best = HUGE_VAL;
@@ -89,7 +89,7 @@ TEST_F(PhasesOnGpu, OfManyStepsAddUpToTheWallTime) {
   EXPECT_LE(best, 0.05);
 }
 
-// Time that the stream waits for another rank's part is exposed communication.
+// Time in which the stream waits for another rank is exposed communication.
 TEST_F(PhasesOnGpu, WaitsOfTheStreamAreExposed) {
   if (comm_->size() == 1) GTEST_SKIP() << "nobody to wait for";
   StepRecorder recorder(device_);
@@ -109,8 +109,8 @@ TEST_F(PhasesOnGpu, WaitsOfTheStreamAreExposed) {
   EXPECT_GT(exposed_s, 0.5 * all_s);
 }
 
-// A window of the training workload, as the sweep checks it. The best of several: where others use the
-// machine, the host may come late to the end of a window.
+// Checks a window of the training workload as the sweep does. It uses the best of several windows, because
+// the host may be late at the end of a window if the machine is busy.
 TEST_F(PhasesOnGpu, OfAWindowAddUpToItsWallTime) {
   for (const auto* strategy : {"single", "ddp", "fsdp", "zero3"}) {
     SCOPED_TRACE(strategy);

@@ -1,4 +1,4 @@
-// A training point for tests, and what it is measured with.
+// A training point for tests, and everything that is needed to measure it.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ inline Point training_point(const std::string& model, const std::string& strateg
   return point;
 }
 
-// Everything beside the point that a workload needs; all of it must outlive the workload.
+// Everything else that a workload needs. It must outlive the workload.
 struct DecisionInputs {
   WorkloadContext of(const Point& point, const HostGroup& group, Communicator& comm) {
     return {point, group, comm, resources, references, heartbeat};

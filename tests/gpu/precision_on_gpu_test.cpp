@@ -1,5 +1,5 @@
-// Low precision on a GPU follows fp32 under every strategy, and fp16's loss scale leaves the same steps out
-// on all ranks.
+// Low precision on a GPU stays close to fp32 under every strategy, and the loss scale of fp16 skips the same
+// steps on all ranks.
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/precision_checks.h"
 #include "tests/mpi/strategy_cases.h"
@@ -17,7 +17,7 @@ class PrecisionOnGpu : public GpuTest {
   int64_t num_steps_ = 0;
 };
 
-// Compute type, type of the gradients on their way; master weights in fp32.
+// Varies the compute type and the type in which gradients are reduced. Master weights are in fp32.
 TEST_F(PrecisionOnGpu, LowPrecisionFollowsFp32) {
   for (const auto& model : {kModels[0], kModels[1], kModels[3]}) {
     if (is_emulated() && model != kModels[1]) continue;
@@ -40,7 +40,7 @@ TEST_F(PrecisionOnGpu, LowPrecisionFollowsFp32) {
   }
 }
 
-// The same on one device alone: without any communication in between.
+// The same on one device, without any communication.
 TEST_F(PrecisionOnGpu, SingleFollowsTheCpu) {
   for (const auto& model : {kModels[0], kModels[1], kModels[3]}) {
     Case c{model, kOptimizers[1], at::kFloat};

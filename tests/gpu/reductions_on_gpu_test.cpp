@@ -1,4 +1,4 @@
-// Every reduction passes on a GPU the checks that it passes on the CPU, and gives the same as there.
+// Every gradient reduction passes the same checks on a GPU as on the CPU, and gives the same results.
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/reduction_checks.h"
 
@@ -20,8 +20,9 @@ TEST_F(ReductionsOnGpu, SaveTheBytesThatTheyPromise) {
   checks::reduction_save_the_bytes_that_they_promise(*comm_);
 }
 
-// Of the registry, by its defaults and by the options of the checks. Normal values: of whole numbers several
-// would be the k-th largest. Kernels round low-rank factors, casts and scales in another order.
+// Tests all reductions of the registry with their default options, and those of the checks. Values are
+// normally distributed, because several equal integers could be the k-th largest. GPU kernels round low-rank
+// factors, casts and scales in a different order.
 TEST_F(ReductionsOnGpu, EqualTheCpu) {
   std::vector<std::string> all = checks::kLossy;
   for (const auto& [name, entry] : Registry<strategies::Reduction>::instance().entries()) all.push_back(name);

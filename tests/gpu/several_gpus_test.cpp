@@ -1,4 +1,4 @@
-// What takes two GPUs and more: ranks that share nothing but NCCL.
+// Tests that need two or more GPUs, so that ranks share nothing but NCCL.
 #include <gmock/gmock.h>
 
 #include "sweep/communicators.h"
@@ -18,7 +18,8 @@ class SeveralGpus : public GpuTest {
   }
 };
 
-// Its operations know the memory of another one, from its own first operation on.
+// A process group uses memory that another communicator allocated. It must be registered with the group from
+// its first operation on.
 TEST_F(SeveralGpus, TeamsRegisterTheMemoryOfAllRanks) {
   static_cast<void>(comm_->take_copied());
   const at::Tensor tensor = comm_->allocate(1 << 22, at::kFloat);
@@ -38,7 +39,8 @@ TEST_F(SeveralGpus, SplitsAsMpiDoes) {
   checks::exact(*turned, {1, 1000, 300001});
 }
 
-// Operations of several communicators, none of which waits for another: Note [Order of launches].
+// Several communicators have operations in flight, and none of them waits for another: Note [Order of
+// launches].
 TEST_F(SeveralGpus, CommunicatorsRunSideBySide) {
   std::vector<std::unique_ptr<Communicator>> comms;
   std::vector<at::Tensor> tensors;
@@ -54,7 +56,7 @@ TEST_F(SeveralGpus, CommunicatorsRunSideBySide) {
   for (const at::Tensor& tensor : tensors) EXPECT_TRUE(tensor.eq(1).all().item<bool>());
 }
 
-// More operations in flight than torch's pool has streams.
+// There are more operations in flight than PyTorch's pool has streams.
 TEST_F(SeveralGpus, StagesOverlapWithoutBound) {
   const auto staged = make_communicator("hierarchical(form=leader, ranks_per_node=1)", world_, device_);
   std::vector<Call> calls;
@@ -69,7 +71,7 @@ TEST_F(SeveralGpus, StagesOverlapWithoutBound) {
     EXPECT_EQ(num_wrong(*staged, calls[i], static_cast<int64_t>(i)), 0);
 }
 
-// Of the device: what NCCL holds for channels and connections counts.
+// Measures the memory of the device, because NCCL's memory for channels and connections counts.
 TEST_F(SeveralGpus, MemoryAtTheStartOfAPointDoesNotDependOnTheOneBefore) {
   const RunOptions options{"nccl", device_};
   HeartbeatPage page{};
@@ -84,7 +86,7 @@ TEST_F(SeveralGpus, MemoryAtTheStartOfAPointDoesNotDependOnTheOneBefore) {
     auto& current = communicators.get(world_.size(), transport, false);
     checks::exact(*current.comm, {1000});
   };
-  use("nccl");  // what libraries load once
+  use("nccl");  // loads what libraries load once
   const int64_t first = at_start();
   use("nccl");
   const int64_t after_nccl = at_start();

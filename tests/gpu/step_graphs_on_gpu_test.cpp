@@ -1,4 +1,5 @@
-// Steps that are replayed as CUDA graphs are those that are launched kernel by kernel. RANKS 1
+// Steps that are replayed as CUDA graphs equal steps that are launched kernel by kernel.
+// RANKS 1
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/training_fixture.h"
@@ -10,7 +11,7 @@ class StepGraphsOnGpu : public GpuTest {
  protected:
   void expect_equal(Case c, double tolerance) {
     SCOPED_TRACE(c.model + " " + c.optimizer + " " + std::to_string(c.accumulation) + " micro-batches");
-    c.num_steps = 7;  // launched, captured and replayed of two programs
+    c.num_steps = 7;  // two programs are launched, captured and replayed
     const Outcomes launched = train(c, "single", *alone_);
     c.graph = true;
     const Outcomes replayed = train(c, "single", *alone_);

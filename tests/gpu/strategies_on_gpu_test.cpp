@@ -15,12 +15,13 @@ const std::string& kFrozenResNet = kModels[3];
 class StrategiesOnGpu : public GpuTest {
  protected:
   std::vector<std::string> all() const { return all_strategies(comm_->size()); }
-  // Options change which groups move when: gpt2 has all kinds of groups. For the other models one of every
-  // kind is enough, because making a strategy takes longer on a GPU than its steps.
+  // Options affect when which groups are communicated, and gpt2 has all kinds of groups. For the other
+  // models, one strategy of each kind is enough, because creating a strategy takes longer on a GPU than its
+  // steps.
   std::vector<std::string> strategies_for(const std::string& model) const {
     return model == kGpt2 || (model == kMlp && !is_emulated()) ? all() : kKinds;
   }
-  // Where an operation takes milliseconds, the one with more state.
+  // If operations take milliseconds, only the optimizer with more state is tested.
   std::vector<std::string> optimizers() const {
     return is_emulated() ? std::vector{kOptimizers[1]} : kOptimizers;
   }
@@ -42,7 +43,7 @@ TEST_F(StrategiesOnGpu, EqualSingleInFp64) {
   }
 }
 
-// Two libraries of kernels, which share nothing but the formulas: rounding alone separates them.
+// The kernels of the two libraries share nothing but the formulas, so results differ only by rounding.
 TEST_F(StrategiesOnGpu, SingleEqualsTheCpu) {
   for (const auto& model : kModels) {
     for (const auto& optimizer : kOptimizers) {
@@ -62,7 +63,7 @@ TEST_F(StrategiesOnGpu, SingleEqualsTheCpu) {
   }
 }
 
-// A strategy over NCCL on GPUs against the same one over MPI on CPUs.
+// Compares a strategy over NCCL on GPUs with the same strategy over MPI on CPUs.
 TEST_F(StrategiesOnGpu, StrategiesEqualTheCpu) {
   for (const auto& strategy : kKinds) {
     SCOPED_TRACE(strategy);
@@ -74,8 +75,9 @@ TEST_F(StrategiesOnGpu, StrategiesEqualTheCpu) {
   }
 }
 
-// Kernels for another batch size add up in another order. A wrong scale or a lost reduction is off by more
-// than 1e-3. Without synchronised batch norm, as on the CPU: rounding takes activations across ReLU's kink.
+// Kernels for another batch size add in another order. A wrong scale or a missing reduction would change
+// results by more than 1e-3. Synchronised batch norm is left out, as on the CPU, because rounding moves
+// activations across the kink of ReLU.
 TEST_F(StrategiesOnGpu, EqualSingleInFp32) {
   for (const auto& model : {kMlp, kGpt2, kFrozenResNet}) {
     Case c{model, kOptimizers[0], at::kFloat};
@@ -99,12 +101,12 @@ TEST_F(StrategiesOnGpu, ClippedStepsEqualSingle) {
   c.clip_norm = 0.1;
   c.num_steps = num_steps();
   const Outcomes single = train_single(c, *alone_, comm_->size());
-  EXPECT_GT(single.norms.front(), c.clip_norm);  // the norm before clipping is reported
+  EXPECT_GT(single.norms.front(), c.clip_norm);  // the reported norm is that before clipping
   for (const auto& strategy : is_emulated() ? kKinds : all()) expect_equal(c, strategy, single, 1e-7);
 }
 
-// Recomputed blocks drop the same elements: dropping others changes a loss by far more than 1e-6. Not the
-// same bits, as on the CPU: some of CUDA's backward kernels add up in any order.
+// Recomputed blocks drop the same elements. Otherwise the loss would change by far more than 1e-6. Results
+// are not bitwise equal as on the CPU, because some CUDA kernels of backward add in an arbitrary order.
 TEST_F(StrategiesOnGpu, CheckpointedStepsAreEqual) {
   for (const std::string model :
        {"gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37, dropout=0.2)",
@@ -118,7 +120,7 @@ TEST_F(StrategiesOnGpu, CheckpointedStepsAreEqual) {
         const Outcomes again = train(c, strategy, *comm_);
         EXPECT_LE(largest_relative(again.losses, kept.losses), 1e-10);
         EXPECT_LE(parameter_error(again, kept), 1e-10);
-        for (const auto& [name, value] : kept.buffers)  // running statistics move once
+        for (const auto& [name, value] : kept.buffers)  // running statistics are updated once
           EXPECT_TRUE(at::allclose(again.buffers.at(name), value, 1e-10, 1e-12)) << name;
       }
     }

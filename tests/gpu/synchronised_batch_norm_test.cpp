@@ -1,6 +1,6 @@
-// Batch norm with statistics of all ranks, in every precision: it sums over ranks inside forward and
-// backward, and its backward hands its own statistics to kernels that want them in a type of their choice.
-// The last file to run: a failure inside such a block ends the whole job, because the other ranks wait in it.
+// Tests batch norm with statistics over all ranks, in every precision. It communicates inside forward and
+// backward, and its backward passes its own statistics to kernels that expect them in a certain type. This
+// file must run last: a failure inside such a block ends the whole job, because the other ranks wait in it.
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/training_fixture.h"
@@ -25,7 +25,7 @@ TEST_F(SynchronisedBatchNorm, InLowPrecisionFollowsFp32) {
   }
 }
 
-// Recomputed blocks leave the running statistics as they are, and sum over ranks a second time.
+// Recomputed blocks do not update the running statistics again, but they reduce over ranks a second time.
 TEST_F(SynchronisedBatchNorm, IsRecomputed) {
   Case c{kModels[2], kOptimizers[0]};
   c.num_steps = 2;
