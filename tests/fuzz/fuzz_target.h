@@ -1,4 +1,5 @@
-// What the fuzz targets share: the rule that input gives a result or one line, and a place for their files.
+// Shared by the fuzz targets: the rule that every input gives a result or an error of one line, and a
+// directory for their files.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,7 @@
 
 namespace shardmark {
 
-// Ends the program, as a crash does, where action throws anything but a UsageError of one line that begins
-// with `start`.
+// Aborts the program if `action` throws anything but a UsageError of one line that begins with `start`.
 template <class Action>
 void one_line_or_result(std::string_view start, Action action) {
   std::string broken;
@@ -35,7 +35,7 @@ void one_line_or_result(std::string_view start, Action action) {
   std::abort();
 }
 
-// A directory of this process, in memory where that exists.
+// A directory for this process, in memory if possible.
 class FuzzDirectory {
  public:
   FuzzDirectory() {

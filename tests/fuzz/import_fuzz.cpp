@@ -1,5 +1,6 @@
-// Fuzz target: results of other programs, in every format; the corpus is tests/data/import. What import
-// writes, every command reads: all tables, comparison, export, prediction and the reference collection.
+// Fuzz target for the import of results of other programs, in every format. The corpus is tests/data/import.
+// Every command must be able to read what import writes: all tables, comparison, export, prediction and the
+// reference collection.
 // REPLAYS 1200
 #include <array>
 #include <string>
@@ -13,7 +14,7 @@
 namespace shardmark {
 namespace {
 
-// A flag that contradicts a file is refused, so there are several sets of them.
+// A flag that contradicts the file is refused, so there are several sets of flags.
 std::array<imports::Given, 4> flags() {
   std::array<imports::Given, 4> sets;
   for (imports::Given& given : sets) given = {.device = "a GPU", .transport = "nccl"};
@@ -23,9 +24,9 @@ std::array<imports::Given, 4> flags() {
   return sets;
 }
 
-// Ends the program where the study that was written is not read whole by everybody.
+// Aborts the program if the study that was written cannot be read completely by every command.
 void read_back(const imports::Imported& imported, const std::string& path) {
-  std::filesystem::remove(path);  // of the input before
+  std::filesystem::remove(path);  // that of the previous input
   write_study(path, imported.environment, imported.records);
   try {
     const StudyData study = read_study(path);
@@ -67,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         read_back(imported, directory / "x.h5");
       } catch (const UsageError& error) {
         const std::string_view line = error.what();
-        // what contradicts a flag names that instead of the file
+        // If a value contradicts a flag, the error names the flag instead of the file.
         if (!line.starts_with("results") && !line.starts_with("--")) throw ContractError(error.what());
         throw;
       }

@@ -1,5 +1,5 @@
-// Fuzz target: a journal with its samples. The input is the journal's text without checksums (each line that
-// begins with '{' is sealed anew), then, behind the first byte 0, the samples.
+// Fuzz target for a journal with its samples. The input is the text of the journal without checksums, then a
+// byte 0, then the samples. Each line that begins with '{' gets a new checksum.
 // REPLAYS 2000
 #include "schema/content_hash.h"
 #include "study_use.h"
@@ -23,7 +23,7 @@ std::string sealed(std::string_view text) {
   return out;
 }
 
-// Goes on with the study as `run --resume --rerun-failed` does, and has nothing to measure.
+// Resumes the study as `run --resume --rerun-failed` does, without any point to measure.
 void publish(const std::string& path) {
   one_line_or_result(path, [&] {
     Study::record_crash(path, Outcome::failed, "its job ended");
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const size_t end = std::min(input.find('\0'), size);
   const std::string path = directory / "x.h5";
-  std::filesystem::remove(path);  // of the input before
+  std::filesystem::remove(path);  // that of the previous input
   write_bytes(path + ".journal", sealed(input.substr(0, end)));
   write_bytes(path + ".samples", input.substr(std::min(end + 1, size)));
   use_study(path);

@@ -1,6 +1,7 @@
-// Fuzz target: a published study that another program, or another version of this one, wrote. (Damage is what
-// the seal refuses, see schema/seal.h; a unit test flips bytes.) The input is a list of edits, three bytes
-// each: which dataset, what becomes of it, and which odd value.
+// Fuzz target for a published study that another program, or another version of this one, wrote. Random
+// damage is left out here, because the seal detects it (schema/seal.h, and a unit test flips bytes). The
+// input is a list of edits of three bytes each: the dataset, the kind of edit, and one of several unusual
+// values.
 // REPLAYS 100
 #include <array>
 #include <limits>
@@ -95,7 +96,7 @@ class Writer {
   size_t number_ = 0;
 };
 
-// Points of every kind, so that every table has rows.
+// Points of all kinds, so that every table has rows.
 const std::vector<Record>& records() {
   static const std::vector<Record> all = [] {
     std::vector<Record> made;

@@ -1,5 +1,5 @@
-// Stands in for libFuzzer where there is no clang: runs a target on every file of a corpus, then on seeded
-// damage to them. Arguments: the corpus, and how many damaged inputs.
+// Replaces libFuzzer if there is no clang: runs a target on every file of a corpus, then on randomly damaged
+// copies, with a fixed seed. Arguments: the corpus, and the number of damaged inputs.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -24,7 +24,7 @@ class Mutator {
   size_t below(size_t n) { return random_() % n; }
 
  private:
-  // Pieces that mean something to YAML or JSON.
+  // Pieces of text that have a meaning in YAML or JSON.
   static constexpr const char* kPieces[] = {"[",
                                             "]",
                                             "{",
@@ -102,14 +102,16 @@ int main(int argc, char** argv) {
   for (const auto& path : files) {
     std::ifstream file(path, std::ios::binary);
     corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-    std::fprintf(stderr, "%s\n", path.c_str());  // the last one named is the one that failed
+    std::fprintf(stderr, "%s\n",
+                 path.c_str());  // if the program crashes, the last file named is the one that failed
     run(corpus.back());
   }
   Mutator mutator;
   const int count = std::stoi(argv[2]);
   for (int i = 0; i < count && !corpus.empty(); ++i) {
     const std::string input = mutator.damaged(corpus[mutator.below(corpus.size())], corpus);
-    std::ofstream("replay-last-input", std::ios::binary) << input;  // what to look at after a crash
+    std::ofstream("replay-last-input", std::ios::binary)
+        << input;  // keeps the input for inspection after a crash
     run(input);
   }
   std::filesystem::remove("replay-last-input");

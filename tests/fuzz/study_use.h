@@ -1,4 +1,4 @@
-// Reads a study and makes everything of it that the commands make: no study that can be read may break them.
+// Reads a study and does everything with it that commands do. No study that can be read may break them.
 #pragma once
 
 #include <sstream>
@@ -14,7 +14,7 @@
 
 namespace shardmark {
 
-// UsageError where something of it cannot be read.
+// Throws UsageError if a part of the study cannot be read.
 inline void use(const StudyData& study, const std::string& path) {
   const std::vector<StudyData> studies = {study};
   const ReportData data(studies);
@@ -31,7 +31,7 @@ inline void use(const StudyData& study, const std::string& path) {
   read_baseline(to_baseline(launches, "", path).text, launches.machine, path);
   try {
     compare_sides(launches, launches, studies, 0.05);
-  } catch (const UsageError&) {  // nothing to compare: says so without a path
+  } catch (const UsageError&) {  // if there is nothing to compare, the error has no path
   }
   std::stringstream out;
   for (const Table& table : {points_export(study), environment_export(study)}) out << to_csv(table);

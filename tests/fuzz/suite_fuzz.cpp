@@ -1,4 +1,4 @@
-// Fuzz target: the suite parser and the plan made from it.
+// Fuzz target for the parser of suites and the plans that are made from them.
 // REPLAYS 6000
 #include <string>
 

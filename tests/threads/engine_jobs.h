@@ -1,4 +1,4 @@
-// Jobs for the engine's tests, on vectors: the shapes that the collectives of comm/ have.
+// Jobs on vectors for the tests of the engine. They have the same structure as the collectives of comm/.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ inline int64_t num_chunks_of(size_t values) {
   return (static_cast<int64_t>(values) + kChunkValues - 1) / kChunkValues;
 }
 
-// One round: everybody's `mine` to everybody's `all`, in rank order.
+// One round: every rank's `mine` is copied to every rank's `all`, in rank order.
 inline Job all_gather(Place place, const std::shared_ptr<Values>& all, const std::shared_ptr<Values>& mine) {
   return {num_chunks_of(mine->size()), [=](Chunk& chunk) {
             if (chunk.round > 0) return false;
@@ -42,7 +42,7 @@ inline Job all_gather(Place place, const std::shared_ptr<Values>& all, const std
           }};
 }
 
-// size - 1 rounds: each hands its neighbour what came in the round before.
+// size - 1 rounds: in each round, a rank passes to its neighbour what it received in the previous round.
 inline Job ring(Place place, const std::shared_ptr<Values>& all) {
   return {1, [=](Chunk& chunk) {
             if (chunk.round == place.size - 1) return false;
@@ -56,9 +56,10 @@ inline Job ring(Place place, const std::shared_ptr<Values>& all) {
           }};
 }
 
-// Two passes: chunk i sums one part per rank into `values`, chunk i + n hands the parts out. In place.
+// Two passes, in place: chunk i sums one part of each rank into `values`, and chunk i + n distributes the
+// sums.
 inline Job all_reduce(Place place, const std::shared_ptr<Values>& values) {
-  const auto length = static_cast<int64_t>(values->size()) / place.size;  // of a part
+  const auto length = static_cast<int64_t>(values->size()) / place.size;  // length of a part
   const int64_t num = num_chunks_of(static_cast<size_t>(length));
   const auto sum = [=](Chunk& chunk) {
     const int64_t begin = chunk.index * kChunkValues;
@@ -89,7 +90,7 @@ inline Job all_reduce(Place place, const std::shared_ptr<Values>& values) {
   return {2 * num, [=](Chunk& chunk) { return chunk.index < num ? sum(chunk) : hand_out(chunk); }, num};
 }
 
-// Never done unless `from` sends.
+// Never completes unless `from` sends.
 inline Job wait_for(int from, const std::shared_ptr<Values>& values) {
   return {1, [=](Chunk& chunk) {
             if (chunk.round > 0) return false;

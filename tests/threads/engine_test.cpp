@@ -1,5 +1,5 @@
-// The engine on ranks that are threads, over a network that delays and reorders: moved by the caller and by a
-// thread of its own.
+// Tests the engine on ranks that are threads, over a network that delays and reorders messages. The engine is
+// driven by its caller or by its own thread.
 #include "comm/mpi/engine/engine.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct Setting {
 
 class EngineOf : public ::testing::TestWithParam<Setting> {
  protected:
-  // body(place, engine) on every rank; engines end when all ranks have finished.
+  // Runs body(place, engine) on every rank. Engines are destroyed when all ranks have finished.
   void on_engines(const std::function<void(Place, Engine&)>& body) {
     const auto [num_ranks, own_thread] = GetParam();
     std::latch finished(num_ranks);
@@ -47,7 +47,7 @@ std::shared_ptr<Values> counting_from(int32_t first, size_t length) {
   return values;
 }
 
-// Waits as a step does: computes, polls now and then, and waits at the end.
+// Waits as a training step does: polls now and then between computing, and waits at the end.
 void poll_then_wait(Engine& engine, const RunningJob& job) {
   for (int i = 0; i < 5 && !job.done(); ++i) engine.progress();
   engine.wait(job);
@@ -89,8 +89,8 @@ TEST_P(EngineOf, HandsOutOnlyWhatIsReduced) {
   });
 }
 
-// More chunks than there are tags, jobs of all kinds in flight together, waited for in another order on each
-// rank.
+// There are more chunks than tags, and jobs of all kinds in flight together. Each rank waits for them in a
+// different order.
 TEST_P(EngineOf, MovesManySmallJobs) {
   constexpr int kInFlight = 12;
   constexpr int kTurns = 60;
@@ -125,7 +125,7 @@ TEST_P(EngineOf, GivesScratchBack) {
   EXPECT_EQ(network_.memory_bytes(), 0);
 }
 
-// What a job works on lives as long as the job, and no longer than the engine and the caller's handle.
+// The data of a job lives as long as the engine or the caller's handle refers to the job, and no longer.
 TEST_P(EngineOf, KeepsWhatAJobHolds) {
   on_engines([](Place place, Engine& engine) {
     auto values = counting_from(place.rank, static_cast<size_t>(place.size) * 200);
@@ -135,8 +135,8 @@ TEST_P(EngineOf, KeepsWhatAJobHolds) {
     engine.wait(*job);
     EXPECT_FALSE(watched.expired());
     job.reset();
-    engine.wait(
-        *engine.start(ring(place, std::make_shared<Values>(place.size))));  // the thread has let go, too
+    // After this job, the engine's thread has released the earlier one as well.
+    engine.wait(*engine.start(ring(place, std::make_shared<Values>(place.size))));
     EXPECT_TRUE(watched.expired());
   });
 }
@@ -189,7 +189,7 @@ TEST_P(LonelyEngine, AChunkWithoutAnEndIsNoticed) {
   EXPECT_THROW(engine_->wait(*engine_->start(endless)), ContractError);
 }
 
-// The memory of a message that may still arrive is not touched once the engine is gone.
+// Once the engine is destroyed, the memory of a message that may still arrive must not be touched.
 TEST_P(LonelyEngine, EndsWithWorkInFlight) {
   const std::weak_ptr<Values> watched = values_;
   std::vector<std::shared_ptr<const RunningJob>> jobs;

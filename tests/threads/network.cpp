@@ -1,4 +1,5 @@
-// Messages between threads: matched in the order in which they were posted, delivered in any.
+// Messages between threads. They are matched in the order in which they were posted and delivered in any
+// order.
 #include "network.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +69,7 @@ class NetworkMessages final : public Messages {
   friend class Network;
   Network& network_;
   int rank_;
-  int num_pending_ = 0;  // of the network's mutex
+  int num_pending_ = 0;  // protected by the network's mutex
 };
 
 class NetworkWire final : public Wire {
@@ -99,7 +100,7 @@ void Network::check(int rank) const {
   if (failed_.contains(rank)) throw SystemError("the link of rank " + std::to_string(rank) + " is down");
 }
 
-// The first message whose other side waits for this one, or a new one.
+// Returns the first message whose other side waits for this one, or a new message.
 Network::Message& Network::match(int from, int to, int tag, int64_t bytes, bool sends) {
   const auto waits = [&](const Message& message) {
     return message.from == from && message.to == to && message.tag == tag &&

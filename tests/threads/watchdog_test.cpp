@@ -1,5 +1,5 @@
-// Watchdogs as they run: a thread each, pages that others write meanwhile, and a channel between threads.
-// Ranks are threads of one process, nodes are sets of heartbeat pages.
+// Tests watchdogs in their own threads, with pages that other threads write at the same time, and a channel
+// between threads. Ranks are threads of one process, and nodes are sets of heartbeat pages.
 #include "comm/watch/watchdog.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A clock that the test turns, so that a slow machine changes nothing.
+// The test advances this clock, so that results do not depend on the speed of the machine.
 std::atomic<double> clock_s = 0;
 double test_clock() { return clock_s; }
 
@@ -51,7 +51,7 @@ class WireEnd : public Channel {
   int rank_;
 };
 
-// Nodes of two ranks. A silent rank has a page and no watchdog.
+// Nodes with two ranks each. A silent rank has a page but no watchdog.
 class Job {
  public:
   Job(int nodes, const std::vector<int>& silent) : wire_(static_cast<size_t>(2 * nodes)) {
@@ -84,8 +84,8 @@ class Job {
   }
   bool ended() const { return num_ended_ > 0; }
 
-  // Turns the clock in small steps until `done`, with so much real time between them that every watchdog gets
-  // to look.
+  // Advances the clock in small steps until `done`, and lets enough real time pass in between that every
+  // watchdog can poll.
   void turn_until(const std::function<bool()>& done, const std::function<void()>& change = {}) {
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(4);
     while (!done() && std::chrono::steady_clock::now() < give_up) {
@@ -104,7 +104,7 @@ class Job {
   std::unique_ptr<Watchdog> watchdog(int rank) {
     WatchdogOptions options;
     options.monitor.timeout_s = kTimeoutS;
-    // About a second of real time: threads of a busy machine may be late.
+    // 30 s are about a second of real time, because threads of a busy machine may be late.
     options.monitor.silent_s = options.monitor.answer_s = options.monitor.head_start_s = 30;
     options.every_s = 0.001;
     options.clock_s = test_clock;
@@ -133,7 +133,7 @@ class Job {
   std::mutex mutex_;
   std::vector<std::string> said_, recorded_;
   std::atomic<int> num_ended_ = 0;
-  std::vector<std::unique_ptr<Watchdog>> watchdogs_;  // last: their threads use all of the above
+  std::vector<std::unique_ptr<Watchdog>> watchdogs_;  // last, because their threads use all members above
 };
 
 TEST(WatchdogThreads, NamesARankThatStandsStill) {
@@ -173,7 +173,7 @@ TEST(WatchdogThreads, TheSecondNodeTakesTheFirstNodesPlace) {
   EXPECT_THAT(job.said()[0], HasSubstr("behind: ranks 0-1 on node0: the node does not respond"));
 }
 
-// Ranks write their pages from threads of their own while watchdogs read them.
+// Ranks write their pages from their own threads while watchdogs read them.
 TEST(WatchdogThreads, NeverBarksWhileARankMoves) {
   Job job(2, {});
   std::atomic<bool> ends = false;
@@ -190,7 +190,7 @@ TEST(WatchdogThreads, NeverBarksWhileARankMoves) {
       }
     });
   }
-  // Rank 3 beats with every turn of the clock, however late the others' threads are.
+  // Rank 3 makes progress with every tick of the clock, however late the threads of the other ranks are.
   job.turn(5 * kTimeoutS, [&] { job.heartbeat(3).step(); });
   ends = true;
   ranks.clear();
