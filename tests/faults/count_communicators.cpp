@@ -1,5 +1,5 @@
-// Counts the communicators that a rank has made and not freed. Preloaded under a program, it keeps their
-// number in the file that COUNT_COMMUNICATORS names, with the rank's number behind it.
+// Counts the communicators that a rank has created and not freed. The library is preloaded into a program and
+// keeps the count in the file that COUNT_COMMUNICATORS names, with the rank appended to its name.
 #include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ void count(int change) {
   if (file >= 0 && ::pwrite(file, text.data(), text.size(), 0) < 0) std::abort();
 }
 
-// A rank that takes no part gets the null communicator.
+// A rank that takes no part gets the null communicator, which is not counted.
 int made(int status, const MPI_Comm* comm) {
   if (status == MPI_SUCCESS && *comm != MPI_COMM_NULL) count(+1);
   return status;

@@ -1,6 +1,8 @@
-// Preloaded under ranks: on one rank the n-th call of one kind that the program itself makes fails, as
-// without memory or with a broken network. FAIL_A_CALL="KIND RANK N"; KIND: a function of MPI below, or
-// memory (that of torch and of the transport). Calls count from when the file FAIL_AFTER exists; FAIL_ONCE
+// A library that is preloaded into the ranks. On one rank, the n-th call of one kind that the program itself
+// makes fails, as if memory ran out or the network broke. FAIL_A_CALL="KIND RANK N", where KIND is an MPI
+// function below, or `memory` for allocations of PyTorch and the transport. Calls are counted once the file
+// FAIL_AFTER exists. If FAIL_ONCE is set, it names a file that must exist for the failure to happen and that
+// the failure removes.
 // names a file that the failure removes, and without which there is none.
 #include <dlfcn.h>
 #include <mpi.h>
@@ -31,7 +33,7 @@ Plan read_plan() {
   return plan;
 }
 
-// Not MPI's or torch's own calls.
+// Returns false for calls that MPI or PyTorch make themselves.
 bool is_of_program(const void* caller) {
   static const void* const base = [] {
     Dl_info program;

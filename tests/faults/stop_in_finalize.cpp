@@ -1,4 +1,4 @@
-// Preloaded under a program: its rank 1 stops itself on entering MPI's end.
+// A library that is preloaded into a program. Rank 1 stops itself when it enters MPI_Finalize.
 #include <mpi.h>
 
 #include <csignal>
