@@ -1,4 +1,4 @@
-// What a batch costs before it reaches the model: the sampler's draw and each source's fetch.
+// Benchmarks the preparation of a batch: the draw of the sampler, and the fetch of each data source.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -14,12 +14,12 @@ constexpr int64_t kBatch = 128;
 const specs::SampleShape kImage = {specs::SampleShape::Kind::image, {3, 32, 32}, 10};
 const specs::SampleShape kTokens = {specs::SampleShape::Kind::tokens, {1024}, 50257};
 
-// Files of the right form whose content does not matter; gone with the program.
+// Files of the right format. Their contents do not matter, and they are deleted with the program.
 class Files {
  public:
   Files() {
     std::filesystem::create_directories(folder_);
-    for (int i = 1; i <= 5; ++i) {  // all zeros: images of aeroplanes at night
+    for (int i = 1; i <= 5; ++i) {  // all images are black and labelled 0
       const std::string name = path("data_batch_" + std::to_string(i) + ".bin");
       std::ofstream(name).close();
       std::filesystem::resize_file(name, 10000 * 3073);

@@ -1,4 +1,5 @@
-// What a parameter costs outside the model: its initial value, and one step of each optimizer on flat memory.
+// Benchmarks what parameters cost outside the model: drawing initial values, and one step of each optimizer
+// on flat memory.
 #include <benchmark/benchmark.h>
 
 #include "executor/optim/optimizer.h"
@@ -15,7 +16,8 @@ void initial_values(benchmark::State& state) {
 }
 BENCHMARK(initial_values)->ArgName("elements")->Arg(1 << 20);
 
-// Bytes: parameters, gradients and state are read, parameters and state written.
+// Counts the bytes of parameters, gradients and state that are read, and of parameters and state that are
+// written.
 void step(benchmark::State& state, const std::string& name) {
   const auto& law = specs::optimizer_specs().at(name);
   const Choice choice = resolve({name}, law.options, "optimizer");

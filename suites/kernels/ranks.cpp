@@ -1,5 +1,5 @@
-// What rank 0 does for all ranks of a job, at 1,000 and 10,000 of them: the plan of a point, a point's
-// statistics, its way to disk, and the diagnosis of a hang. Ranks are made up; nothing is sent.
+// Benchmarks what rank 0 does for all ranks of a job with 1,000 and 10,000 ranks: the plan of a point, its
+// statistics, writing it to disk, and the diagnosis of a hang. The ranks are invented, and nothing is sent.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ Record record_of(int64_t ranks) {
     const int64_t columns = std::strcmp(name, "window") == 0 ? kWindows : kSteps;
     Series series{name, ranks, columns, {}};
     series.values.resize(static_cast<size_t>(ranks * columns));
-    uint64_t state = 1;  // any noise that HDF5 cannot compress away
+    uint64_t state = 1;  // noise that HDF5 cannot compress
     for (double& value : series.values)
       value = 0.1 + 1e-12 * static_cast<double>((state = state * 6364136223846793005 + 1) >> 40);
     record.samples.push_back(std::move(series));
@@ -81,7 +81,7 @@ void statistics(benchmark::State& state) {
   report_memory(state);
 }
 
-// A study of one point, in a folder that goes with it.
+// A study of one point, in a folder that is deleted with this object.
 struct Stored {
   explicit Stored(int64_t ranks) : record(record_of(ranks)) { std::filesystem::create_directories(folder); }
   ~Stored() { std::filesystem::remove_all(folder); }
@@ -134,7 +134,7 @@ void read(benchmark::State& state) {
   report_memory(state);
 }
 
-// 8 ranks a node; one of them stays in backward, all others wait for its all-reduce.
+// There are 8 ranks per node. One rank is stuck in backward, and all others wait for its all-reduce.
 void diagnosis(benchmark::State& state) {
   const int64_t ranks = state.range(0);
   std::vector<std::string> hosts;

@@ -1,7 +1,6 @@
-// What the harness and the strategies cost on top of computing: a plain LibTorch loop, `single`, and every
-// other strategy take turns of two steps in one process per rank, so that a machine that slows down slows all
-// of them. Prints, for each, the median over the rounds of its turn divided by the turn of its base in the
-// same round.
+// Measures the overhead of the harness and of the strategies. A plain LibTorch loop, `single` and all other
+// strategies take turns of two steps each, in one process per rank, so that a machine that slows down affects
+// all of them. Prints for each the median ratio of its turn to the turn of its base in the same round.
 //   make overhead [RANKS=2] [LAUNCHES=5]
 #include <fmt/format.h>
 
@@ -41,7 +40,8 @@ class Contender {
   virtual void step() = 0;
 };
 
-// What somebody would write by hand: one graph, parameters of their own, the fused optimizer.
+// Training as somebody would write it by hand: one autograd graph, separate parameters, and the fused
+// optimizer.
 class Plain final : public Contender {
  public:
   explicit Plain(const HostGroup& world)
@@ -82,7 +82,9 @@ class Harnessed final : public Contender {
     batch_ = make_batch(*setup_.model, world);
     comm_->set_timeline(&setup_.executor->recorder().timeline());
   }
-  ~Harnessed() override { comm_->set_timeline(nullptr); }  // which ends before what is in flight
+  ~Harnessed() override {
+    comm_->set_timeline(nullptr);
+  }  // the recorder is destroyed before operations that are in flight
   void step() override {
     Executor& executor = *setup_.executor;
     executor.step([this] { return batch_; });
@@ -107,7 +109,7 @@ class Harnessed final : public Contender {
   Batch batch_;
 };
 
-// Seconds of a turn on the slowest rank.
+// Returns the seconds of a turn on the slowest rank.
 double turn_s(Contender& contender, const HostGroup& world) {
   world.barrier();
   const double begin = now_s();
@@ -125,7 +127,7 @@ int run() {
     contenders.emplace_back(strategy, std::make_unique<Harnessed>(strategy, world));
 
   std::map<std::string, std::vector<double>> ratios;
-  for (int round = -1; round < kRounds; ++round) {  // the first warms up
+  for (int round = -1; round < kRounds; ++round) {  // the first round is a warm-up
     std::map<std::string, double> turns;
     for (size_t i = 0; i < contenders.size(); ++i) {
       auto& [name, contender] = contenders[(i + static_cast<size_t>(round + 1)) % contenders.size()];

@@ -1,6 +1,6 @@
-// Trains one of our models by a plain LibTorch loop: one graph, parameters of their own, the fused optimizer,
-// no harness and no strategy. Prints one line of JSON, as train_peer.py does. bf16: a bf16 model beside fp32
-// weights.
+// Trains one of our models with a plain LibTorch loop: one autograd graph, separate parameters, the fused
+// optimizer, no harness and no strategy. Prints one line of JSON, like train_peer.py. In bf16, the model is
+// in bf16 with a copy of the weights in fp32.
 //   build/shardmark_libtorch_loop MODEL BATCH fp32|bf16 cpu|cuda WARMUP STEPS
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kSamples = 4096 - 4096 / 20;  // `shardmark train` holds out the last twentieth
 constexpr int64_t kSeed = 1;
-constexpr int64_t kCompared = 8;  // batches; later steps begin again with the first
+constexpr int64_t kCompared = 8;  // number of batches; later steps start again with the first
 
 const Choice adamw{"adamw",
                    {{"lr", 3e-4}, {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}}};
@@ -51,7 +51,7 @@ class Loop {
       batches_.push_back(source->fetch(sampler.draw(step, 0), device.is_cuda()));
   }
 
-  // The loss, on the device.
+  // Runs a step and returns the loss, which is still on the device.
   at::Tensor step(size_t number) {
     const Batch& from = batches_[number % batches_.size()];
     const Batch batch{from.inputs.to(device_, true), from.targets.to(device_, true)};

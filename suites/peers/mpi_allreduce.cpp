@@ -1,4 +1,4 @@
-// Times plain MPI_Allreduce of floats, in place: the mean over the operations, of the slowest rank.
+// Times plain MPI_Allreduce of floats in place. The time is the mean over the operations on the slowest rank.
 //   mpirun -n 2 build/shardmark_mpi_allreduce ITERATIONS BYTES...      prints "BYTES SECONDS" for each size
 #include <mpi.h>
 
