@@ -1,4 +1,4 @@
-// The precompiled header of tests that need no torch.
+// The precompiled header of tests that do not need LibTorch.
 #pragma once
 
 #include <gmock/gmock.h>

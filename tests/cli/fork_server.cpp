@@ -1,7 +1,7 @@
-// Preloaded into the program, lets a test run it hundreds of times: it is loaded once, and forked for every
-// run. Requests on stdin: numbers and texts as "<length>:<bytes>" - the folder to run in, how many arguments,
-// the arguments; stdout and stderr of the run go to the files `out` and `err` of the folder above. Answers on
-// stdout: the process's id, then its wait status.
+// A library that is preloaded into the program, so that a test can run it hundreds of times: the program is
+// loaded once, and forked for every run. Requests on stdin are numbers and texts as "<length>:<bytes>": the
+// folder to run in, the number of arguments, the arguments. The stdout and stderr of a run go to the files
+// `out` and `err` of the parent folder. Answers on stdout are the process id and then the wait status.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -58,7 +58,7 @@ int serve(int, char** argv, char** environment) {
 
 }  // namespace
 
-// glibc's own, which calls main once all libraries are there.
+// glibc's function, which calls main once all libraries are loaded.
 extern "C" int __libc_start_main(Main main, int argc, char** argv, void (*init)(), void (*fini)(),
                                  void (*loader_fini)(), void* stack) {
   using Start = int (*)(Main, int, char**, void (*)(), void (*)(), void (*)(), void*);

@@ -1,5 +1,5 @@
-// Preloaded under ranks: the last rank of a world computes a GELU only after it has "lost its GPU" once, with
-// the words of CUDA. The file that SHARDMARK_LOSE_GPU names says that it is still to be lost.
+// A library that is preloaded into the ranks. Rank 1 "loses its GPU" when it computes a GELU, with CUDA's
+// error message. This happens once: the failure removes the file that SHARDMARK_LOSE_GPU names.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -9,7 +9,8 @@
 
 namespace at {
 
-class Tensor {  // as far as a call needs it: it is returned in memory
+// The part of Tensor that a call needs: it is returned in memory.
+class Tensor {
  public:
   ~Tensor();
 
