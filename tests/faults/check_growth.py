@@ -10,7 +10,7 @@ import sys
 samples = collections.defaultdict(list)
 for line in open(sys.argv[1]):
     rank, *values = line.split()
-    if len(values) == 4:    # a rank that ends while it is looked at gives fewer
+    if len(values) == 4:    # a rank that ends during the sample gives fewer values
         samples[int(rank)].append([int(value) for value in values])
 points = int(sys.argv[2])
 assert sorted(samples) == [0, 1, 2, 3], f"samples of the ranks {sorted(samples)}"

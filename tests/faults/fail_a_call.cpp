@@ -3,7 +3,6 @@
 // function below, or `memory` for allocations of PyTorch and the transport. Calls are counted once the file
 // FAIL_AFTER exists. If FAIL_ONCE is set, it names a file that must exist for the failure to happen and that
 // the failure removes.
-// names a file that the failure removes, and without which there is none.
 #include <dlfcn.h>
 #include <mpi.h>
 #include <sys/auxv.h>

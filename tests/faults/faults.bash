@@ -1,5 +1,5 @@
-# What the tests of faults share, to be sourced: a study of small points, ranks that fill it, the random moments, and what
-# must hold after every fault. A test is a script with a function `fault_KIND` for each kind of fault.
+# Sourced by the tests of faults. Provides a study of small points, ranks that measure it, random moments, and the
+# checks that must hold after every fault. A test is a script with a function `fault_KIND` for each kind of fault.
 #   tests/faults/x.sh PROGRAM [KIND...]    only these kinds
 #   FAULTS=n   how often each (default: 1; 20 with SOAK=1)       SEED=n   of the random moments; printed
 #   VIA=run    plain mpirun, and `run --resume` after a fault; VIA=launch: `shardmark launch`, which resumes by itself; by
@@ -11,12 +11,12 @@ program=$(realpath "${1:?usage: tests/faults/$(basename "$0") path/to/shardmark 
 shift
 kinds=("$@")
 faults=${FAULTS:-$(if [[ -n ${SOAK:-} ]]; then echo 20; else echo 1; fi)}
-via=${VIA:-run}          # of this fault
+via=${VIA:-run}          # how this fault's run is started
 seed=${SEED:-$RANDOM}
 RANDOM=$seed
 export OMP_NUM_THREADS=1
-mark=SHARDMARK_FAULT_TEST=$$-$seed    # in the environment of all that a test starts: see `ours`
-out=$dir/out                          # holds the study and nothing else
+mark=SHARDMARK_FAULT_TEST=$$-$seed    # in the environment of everything that a test starts, see `ours`
+out=$dir/out                          # has the study and nothing else
 study=$out/x.h5
 log=$dir/run.log
 suite=$dir/sweep.yaml
@@ -24,11 +24,12 @@ mkdir "$out"
 touch "$dir/begin"
 as_root=()
 if [[ $(id -u) == 0 ]]; then as_root=(--allow-run-as-root); fi
-# What starts the ranks of a run, ending with their number; what `launch` needs to be told of that; what comes before all.
+# on_ranks: the command that starts the ranks of a run, which ends with their number. launcher_flags: the corresponding
+# flags of `launch`. prefix: what comes before all of that.
 on_ranks=(mpirun "${as_root[@]}" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2)
 launcher_flags=()
 prefix=()
-survivable=()    # kinds after which `launch` has to complete the study by itself
+survivable=()    # kinds after which `launch` must complete the study by itself
 
 write_suite() {
   cat >"$suite" <<'TEXT'
@@ -44,7 +45,8 @@ TEXT
 }
 write_suite
 
-# random LIMIT: `chosen` becomes a number from 0 to LIMIT - 1. In $(...) bash would seed anew.
+# random LIMIT: sets `chosen` to a number from 0 to LIMIT - 1. It prints nothing, because a subshell $(...) would reseed
+# RANDOM.
 random() { chosen=$((RANDOM % $1)); }
 # pause_up_to MILLISECONDS
 pause_up_to() {
@@ -54,11 +56,11 @@ pause_up_to() {
 
 # --- processes --------------------------------------------------------------------------------------------------------
 
-ours() { marked "$mark"; }    # all that was started, and what they started
+ours() { marked "$mark"; }    # all processes that a test started, directly or indirectly
 variable() { tr '\0' '\n' <"/proc/$1/environ" 2>/dev/null | sed -n "s/^$2=//p"; }
 is_rank() { [[ $(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null) == "$program run "* ]]; }
 
-# The process of each rank in `rank_pid`; fails when not all are there.
+# Sets `rank_pid` to the process of each rank. Fails if some are missing.
 declare -A rank_pid
 find_ranks() {
   local pid
@@ -71,7 +73,7 @@ find_ranks() {
 
 # --- a run ------------------------------------------------------------------------------------------------------------
 
-# start FLAGS OF run...: in the background; `job` is the process that a user would have started.
+# start FLAGS OF run...: starts a run in the background. `job` is the process that a user would have started.
 start() {
   local command=("${on_ranks[@]}" "$program" run "$suite" -o "$study" --resume)
   if [[ $via == launch ]]; then
@@ -88,8 +90,9 @@ records() { if [[ -e $study.journal ]]; then grep -c '"record":' "$study.journal
 enough_records() { [[ $(records) -ge $1 ]] || ended; }
 ranks_started() { find_ranks || ended; }
 
-# A random moment of a run that has just been started: after a random number of finished points, and somewhere in the
-# next; now and then, and for a fault `_at_start` always, while the ranks start. Fails when the run ended before.
+# Waits for a random moment of a run that has just been started: after a random number of finished points, somewhere
+# during the next one. Sometimes, and always for a fault `_at_start`, that is while the ranks start. Fails if the run
+# ended earlier.
 random_moment() {
   random $((points - 4))
   local wanted=$chosen
@@ -104,7 +107,7 @@ random_moment() {
   running && find_ranks
 }
 
-# end_of_job SECONDS: it ends by itself within them; its exit status is in `status`.
+# end_of_job SECONDS: the job ends by itself within this time. Sets `status` to its exit status.
 end_of_job() {
   within "$1" ended || fail "$kind: the job goes on $1 s after the fault: $(ps -o pid,stat,args -p "$(ours | paste -sd,)")"
   status=0
@@ -113,8 +116,8 @@ end_of_job() {
 
 # --- what must hold ---------------------------------------------------------------------------------------------------
 
-# Files of shared memory that appeared since the test began and that no process uses. The marks of launches name their folder
-# of temporary files: those of other tests, which run beside, are not ours.
+# Prints files in shared memory that appeared since the test began and that no process uses. Marks of `launch` contain
+# the path of its folder for temporary files, so those of other tests are recognized and left out.
 left_in_memory() {
   local file
   find /dev/shm -maxdepth 1 -type f -newer "$dir/begin" -user "$(id -un)" 2>/dev/null | while read -r file; do
@@ -131,7 +134,7 @@ nothing_left() {
   within 10 no_session || fail "$kind: session files left behind: $(find "$TMPDIR" -mindepth 1)"
 }
 
-# check_kept [--points N ...]: what was finished before the fault is there and readable.
+# check_kept [--points N ...]: everything that was finished before the fault exists and is readable.
 check_kept() {
   if [[ ! -e $study && ! -e $study.journal ]]; then
     [[ ! -s $dir/before.journal ]] || fail "$kind: the study is gone"
@@ -142,14 +145,14 @@ check_kept() {
     fail "$kind: the study is not what it was"
 }
 
-# Nothing where there is no journal: no study yet, or a published one.
+# Copies the journal. The copy is empty if there is no journal, because there is no study yet or it is published.
 remember() { cp "$study.journal" "$dir/before.journal" 2>/dev/null || : >"$dir/before.journal"; }
 
-# complete [--bad OUTCOME...]: goes on with the study until it is done; then every point is there once.
+# complete [--bad OUTCOME...]: resumes the study until it is complete. Then every point exists once.
 complete() {
   local turn
   for turn in 1 2 3; do
-    if [[ $(ls "$out") == x.h5 ]]; then break; fi    # what a death at the very end has left, the next run takes away
+    if [[ $(ls "$out") == x.h5 ]]; then break; fi    # files left by a death at the very end are removed by the next run
     start
     end_of_job 600
   done
@@ -161,8 +164,9 @@ complete() {
 
 # --- the test ---------------------------------------------------------------------------------------------------------
 
-# One fault of a kind, in a study of its own: fault_KIND strikes at the ranks in `rank_pid`, flags_KIND are flags of the
-# run, after_KIND looks at its end and fixes what broke; bad_KIND: how points may end. Fails when the fault met nothing.
+# Runs one fault of a kind in a new study. fault_KIND acts on the ranks in `rank_pid`, flags_KIND are flags of the run,
+# after_KIND checks its end and repairs what broke, and bad_KIND are outcomes that points may have. Fails if the fault
+# had no effect.
 one_fault() {
   local -n flags=flags_$kind bad=bad_$kind
   find "$out" -mindepth 1 -delete
@@ -188,7 +192,7 @@ one_fault() {
 
 wanted() { [[ ${#kinds[@]} == 0 || " ${kinds[*]} " == *" $1 "* ]]; }
 
-# strike KIND: as often as asked, and says what it took.
+# strike KIND: runs this kind of fault as often as wanted, and prints the time that it took.
 strike() {
   local kind=$1 landed=0 missed=0 begun=$SECONDS
   while [[ $landed -lt $faults ]]; do
@@ -199,7 +203,7 @@ strike() {
   echo "$kind: $landed faults, $points points after each, every one once; $((SECONDS - begun)) s"
 }
 
-# strike_all KIND...: those that are wanted.
+# strike_all KIND...: runs those kinds that the user wants.
 strike_all() {
   local kind
   for kind in "$@"; do if wanted "$kind"; then strike "$kind"; fi; done

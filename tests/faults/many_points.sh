@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# A long sweep of tiny points over sizes, strategies, transports and rank counts on four ranks: memory, open files and
-# communicators of every rank stay as they are once each configuration has been measured. SOAK=1: 2,000 points.
+# A long sweep of tiny points over sizes, strategies, transports and numbers of ranks, on four ranks. The memory, open
+# files and communicators of every rank do not grow once each configuration has been measured. SOAK=1: 2,000 points.
 set -uo pipefail
 # shellcheck source=tests/script.bash
 source "$(dirname "$0")/../script.bash"
@@ -9,7 +9,7 @@ program=$(realpath "${1:?usage: tests/faults/many_points.sh path/to/shardmark}")
 export OMP_NUM_THREADS=1
 log=$dir/run.log
 
-# Repetitions are interleaved: the first tenth has every configuration in it.
+# Repetitions are interleaved, so the first tenth of the points has every configuration.
 sizes=64 widths=16 strategies='[ddp, fsdp]' operations=all_reduce repeats=60
 if [[ -n ${SOAK:-} ]]; then
   sizes='[64, 4KiB, 1MiB]' widths='[16, 64]' strategies='[single, ddp, fsdp, zero3]' repeats=50
@@ -47,8 +47,8 @@ job=$!
 pids+=("$job")
 
 finished() { grep -c '"record":' "$dir/tiny.h5.journal" 2>/dev/null; }
-# A line for each rank: its number, finished points of the study, resident kB, open files, communicators. Without
-# processes of its own: four ranks take turns on the cores.
+# Prints a line for each rank: its number, finished points of the study, resident memory in kB, open files, and
+# communicators. It starts no processes, because the four ranks already share the cores.
 declare -A rank_of
 sample() {
   local pid key kb files communicators

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# Memory runs short at random moments, and the kernel kills the rank that allocates most: a memory cgroup whose limit falls
-# to a little more than what the ranks hold. See faults.bash for what must hold after. Needs root; skipped (77) without.
+# Memory runs out at random moments, and the kernel kills the rank that allocates most. The ranks are in a memory cgroup
+# whose limit is lowered to slightly more than what they hold. faults.bash defines what must hold after each fault.
+# Needs root; otherwise it is skipped (77).
 set -uo pipefail
 # shellcheck source=tests/faults/faults.bash
 source "$(dirname "$0")/faults.bash"
@@ -20,7 +21,7 @@ echo 0 >"$group/$swap_file" 2>/dev/null
 # shellcheck disable=SC2016
 prefix=(sh -c 'echo $$ >"$0"/cgroup.procs && exec "$@"' "$group")
 
-# Small points, and four that need some 600 MB more.
+# The suite has small points, and four that need about 600 MB more.
 cat >"$suite" <<'TEXT'
 name: sweep
 ranks: [1, 2]
@@ -41,7 +42,7 @@ killed() { sed -n 's/^oom_kill //p' "$group/$events"; }
 held_bytes() { awk '$1 ~ /^(total_rss|total_shmem|anon|shmem)$/ {sum += $2} END {printf "%d", sum}' "$group/memory.stat"; }
 no_limit() { if [[ $limit_file == memory.max ]]; then echo max; else echo -1; fi; }
 
-# Refused while ranks are already beyond it.
+# Lowers the limit. The kernel refuses a limit that the ranks have already exceeded, so this is tried several times.
 limit_memory() {
   local i
   for i in 1 2 3 4 5; do
@@ -51,16 +52,16 @@ limit_memory() {
   return 1
 }
 
-# Fails when no rank was killed: what was left of the sweep needed no more.
+# Fails if no rank was killed, because the rest of the sweep needed no more memory.
 fault_take_the_memory() {
   local before
-  # From the moment when ranks come up a limit would let none come up ever again, and launch has to end.
+  # With a limit from the start, no rank could ever start again, and launch would have to give up.
   if [[ $via == launch ]]; then wait_for 300 "a finished point" enough_records 1; fi
   before=$(killed)
   bad_take_the_memory=()
   limit_memory || return 1
   end_of_job 600
-  # Memory stays short: so launch ends. Ranks that start under the limit keep to it, and nobody is killed.
+  # Memory stays short, so launch gives up. Ranks that start under the limit respect it, and none is killed.
   if [[ $via == launch || $(killed) == "$before" ]]; then bad_take_the_memory=(--bad out_of_memory); fi
   [[ $(killed) -gt $before ]]
 }

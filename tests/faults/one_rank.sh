@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# One rank of two fails alone (fail_a_call.cpp is preloaded), in calls of its messages, its communicators and its memory: the
-# other rank is left in no wait. Either all agree on the outcome of the point, and the sweep goes on, or the job ends within
-# seconds, status 3, with one line that names the rank and what it was in; under launch the point is tried once more, and the
-# sweep goes on. The calls are the first, the third, the ninth ...; SOAK=1: every call of a whole point, and more strategies.
+# One of two ranks fails alone (fail_a_call.cpp is preloaded) in calls for messages, communicators and memory. The other
+# rank is never left waiting. Either all ranks agree on the outcome of the point and the sweep continues, or the job
+# ends within seconds with status 3 and one line that names the rank and what it was doing. Under launch, the point is
+# then tried once more, and the sweep continues. The first, third, ninth, ... call fails, one in each run. With SOAK=1,
+# every call of a whole point fails in turn, with more strategies.
 #   tests/faults/one_rank.sh PROGRAM [KIND...]    only these kinds of calls
 set -euo pipefail
 
@@ -18,7 +19,7 @@ export OMP_NUM_THREADS=1
 as_root=()
 if [[ $(id -u) == 0 ]]; then as_root=(--allow-run-as-root); fi
 
-# write_suite STRATEGIES [PRECISION [STAGES]]: a step, and nothing that depends on time.
+# write_suite STRATEGIES [PRECISION [STAGES]]: a suite with one step and nothing that depends on time.
 write_suite() {
   cat >suites/tiny.yaml <<Y
 name: tiny
@@ -34,12 +35,13 @@ training:
 Y
 }
 
-# The flags of mpirun that make rank 0 or 1 fail in its n-th call of a kind.
+# Prints the flags of mpirun that make a rank fail in its n-th call of a kind.
 failing() {
   printf '%s\n' -x "LD_PRELOAD=$dir/fail.so" -x "FAIL_A_CALL=$1 $2 $3" -x "FAIL_AFTER=$dir/x.h5.journal" -x "FAIL_ONCE=$dir/armed"
 }
 
-# Of the point; where the reference on one device lacked memory, a model of fewer layers was compared, or nothing was.
+# Prints the outcome of the point. If the reference on one device ran out of memory, a model with fewer layers was
+# compared, or nothing.
 outcome() {
   "$program" export x.h5 --json - | python3 -c '
 import json, sys
@@ -48,7 +50,7 @@ less = "unverified: one device does not have" in point["verified"] or point["ver
 print("compared with less" if less else point["outcome"])'
 }
 
-# Is this how a run may end whose rank $1 failed in a call of kind $2?
+# Whether a run may end in this way if rank $1 failed in a call of kind $2.
 expect_one_line() {
   if [[ $2 == memory && $status == 0 ]]; then
     [[ $(outcome) =~ ^(out_of_memory|compared with less)$ ]] || fail "the outcome is $(outcome)"
@@ -59,7 +61,7 @@ expect_one_line() {
   [[ -e x.h5.journal || -e x.h5 ]] || fail "no study is left"
 }
 
-# fail_calls KIND: the calls of that kind, until none is left to fail, by turns on rank 1 and rank 0.
+# fail_calls KIND: makes calls of that kind fail, alternating between rank 1 and rank 0, until there are no more.
 fail_calls() {
   local kind=$1 n rank=0 flags
   for ((n = 1; ; n += every_call ? 1 : 2 * n)); do
@@ -78,7 +80,7 @@ fail_calls() {
   done
   if [[ $n -gt 1 ]]; then
     tested[$kind]=1
-  elif [[ $kind != MPI_Comm_split ]]; then  # a team of all ranks needs no communicator of its own
+  elif [[ $kind != MPI_Comm_split ]]; then  # a process group of all ranks needs no communicator of its own
     fail "no call of $kind: nothing was tested"
   fi
 }
@@ -100,7 +102,7 @@ for kind in "${kinds[@]}"; do
   [[ -n ${tested[$kind]:-} ]] || fail "no call of $kind in any strategy: nothing was tested"
 done
 
-# Under launch: the failure is the first attempt's, and the sweep is whole.
+# Under launch, the first attempt has the failure, and the sweep is complete.
 write_suite "ddp, zero3"
 rm -f x.h5*
 touch armed

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# The place of the study breaks at random moments: full, broken, or read-only when the study is to go on. See faults.bash
-# for what must hold after each. Mounts need root, or a kernel that lets users have a mount namespace; skipped (77) without.
+# The disk of the study fails at random moments: it is full, broken, or read-only when the study is resumed. faults.bash
+# defines what must hold after each fault. Mounts need root, or a kernel that allows mount namespaces for users;
+# otherwise the test is skipped (77).
 set -uo pipefail
-if [[ -z ${OWN_MOUNTS:-} ]]; then    # which end with the script
+if [[ -z ${OWN_MOUNTS:-} ]]; then    # the mounts end with the script
   as=()
   if [[ $(id -u) != 0 ]]; then as=(--map-root-user); fi
   unshare "${as[@]}" --mount mount -t tmpfs tmpfs /mnt 2>/dev/null ||
@@ -19,7 +20,7 @@ study=$out/x.h5
 unmount() { umount --lazy "$disk"; }
 at_end+=(unmount)
 
-# tells_why TEXT: one line of ours says it, and the run has failed.
+# tells_why TEXT: the run has failed, and one of our lines gives this reason.
 tells_why() {
   [[ $landed == yes ]] || return 0
   [[ $status != 0 ]] || fail "$kind: exit status 0"
@@ -28,7 +29,7 @@ tells_why() {
 
 mount_memory() { mount -t tmpfs -o size=8m tmpfs "$disk" && mkdir "$out"; }
 
-# Full but for some KiB, so that it may be any write that fails, also one of the published file; or none at all.
+# The disk is full except for some KiB or completely. So any write may fail, also one of the published file.
 before_fill_the_disk() { mount_memory; }
 fault_fill_the_disk() {
   cat /dev/zero >"$disk/filler" 2>/dev/null
@@ -42,7 +43,7 @@ after_fill_the_disk() {
   rm "$disk/filler"
 }
 
-# Read-only between two runs: a journal that is being written would not let the disk become so.
+# The disk becomes read-only between two runs. It cannot become so while a journal is being written.
 before_write_protect() { mount_memory; }
 fault_write_protect() {
   kill -TERM "$job"
@@ -55,21 +56,21 @@ after_write_protect() {
   mount -o remount,rw "$disk"
 }
 
-# A file system that meets an error in itself becomes read-only under the running job; then it is repaired.
+# A file system that finds an error in itself becomes read-only during the job. Then it is repaired.
 before_break_the_disk() {
   truncate -s 16M "$dir/image"
   mkfs.ext4 -q -F "$dir/image"
-  mount -o loop,errors=remount-ro "$dir/image" "$disk" && mkdir "$out" && sync -f "$out"    # or an early error takes it away
+  mount -o loop,errors=remount-ro "$dir/image" "$disk" && mkdir "$out" && sync -f "$out"    # sync, or an early error would remove the folder
 }
 fault_break_the_disk() {
-  # The sync of a record that is the last line may not have returned.
+  # The sync of the last record may not have returned yet.
   [[ $(tail -n 1 "$dir/before.journal") != *'"record":'* ]] || sed -i '$d' "$dir/before.journal"
   mount -o remount,abort "$disk"
   end_of_job 300
-  [[ $status != 0 || ! -e $study || -e $study.journal ]]    # or all was written by then
+  [[ $status != 0 || ! -e $study || -e $study.journal ]]    # or everything had been written by then
 }
 after_break_the_disk() {
-  tells_why 'Read-only file system\|Input/output error'   # whichever the kernel says first
+  tells_why 'Read-only file system\|Input/output error'   # the kernel reports one or the other first
   umount "$disk"
   e2fsck -fp "$dir/image" >"$dir/fsck.log" 2>&1
   mount -o loop "$dir/image" "$disk"

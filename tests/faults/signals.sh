@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# Ranks that are killed, terminated or stopped at random moments: see faults.bash for what must hold after each.
+# Ranks are killed, terminated or stopped at random moments. faults.bash defines what must hold after each fault.
 set -uo pipefail
 # shellcheck source=tests/faults/faults.bash
 source "$(dirname "$0")/faults.bash"
@@ -15,7 +15,7 @@ fault_end_a_rank() {
 }
 fault_end_the_job() { kill -TERM "$job"; }
 
-# A rank that stands still is the watchdog's to find and to name, within its timeout and five seconds.
+# A stopped rank is found and named by the watchdog, within its timeout plus five seconds.
 flags_stop_a_rank=(--timeout 5)
 fault_stop_a_rank() {
   random 2
@@ -24,7 +24,7 @@ fault_stop_a_rank() {
   named_or_done() { named || grep -q 'points measured' "$log"; }
   kill -STOP "${rank_pid[$rank]}"
   within 60 named_or_done || fail "rank $rank is not named: $(tail -n 5 "$log")"    # its neighbour may still be loading
-  if within 15 named; then    # else it stopped when all was done
+  if within 15 named; then    # otherwise it stopped after everything was done
     still=$(sed -n 's/.*no progress for \([0-9]*\) s.*/\1/p' "$log" | head -n 1)
     [[ ${still:-0} -le 10 ]] || fail "rank $rank is named only $still s after it stopped"
     return
@@ -32,19 +32,19 @@ fault_stop_a_rank() {
   kill -CONT "${rank_pid[$rank]}"
   return 1
 }
-# Its status says so, and the study, unless the rank was rank 0 and nobody was there to write.
+# The exit status and the study say so, unless rank 0 was stopped and nobody could write.
 after_stop_a_rank() {
   [[ $landed == yes ]] || return 0
   [[ $via != run || $status == 5 ]] || fail "$kind: the job ended with $status, not 5"
   [[ $via != run ]] || grep -q 'stopped by a signal' "$log" || fail "$kind: not said to be stopped: $(tail -n 5 "$log")"
 }
 
-# The same while the ranks come up, before MPI is there to ask others.
+# The same while the ranks start, before MPI can query other ranks.
 flags_stop_at_start=(--timeout 5)
 fault_stop_at_start() { fault_stop_a_rank; }
 after_stop_at_start() { after_stop_a_rank; }
 
-# And in MPI's end, past the watchdog, when the study is complete.
+# The same in MPI_Finalize, after the watchdog has ended, when the study is complete.
 flags_stop_at_end=(--timeout 5)
 fault_stop_at_end() {
   if ! within 120 grep -q 'behind: rank 1 on .*stopped by a signal' "$log"; then
