@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # NEEDS torch
 # ALONE a minute of steps is timed; beside other tests it takes ten times as long.
-# The suite of the IETF's draft at tiny sizes, measured and read: each block of it has rows, and what they say adds up.
+# Measures the suite of the IETF draft with tiny sizes and reads the results: each block has rows, and the values are
+# consistent.
 set -euo pipefail
 
 # shellcheck source=tests/cli/stand_ins.bash
@@ -32,9 +33,9 @@ collectives = rows("bmwg_collectives")
 for operation in ("all_reduce", "all_to_all", "all_gather", "reduce_scatter", "all_to_all_v"):
     assert any(row["model, operation"].startswith(operation) for row in collectives), operation
 for row in collectives:
-    if row["batch or size"] != "16.0 KiB": assert int(row["iterations"]) == 200, row    # 100 in each repeat; else the soak's
+    if row["batch or size"] != "16.0 KiB": assert int(row["iterations"]) == 200, row    # 100 in each of two repeats; the soak test has another number
     assert float(row["BusBW P50 (Gbit/s)"]) <= float(row["BusBW P99 (Gbit/s)"]), row
-    assert float(row["S_fabric (MB)"]) == 0, row       # one node
+    assert float(row["S_fabric (MB)"]) == 0, row       # there is only one node
     assert 0.5 <= float(row["JFI of ranks"]) <= 1, row
 for row in rows("bmwg_jct"):
     if row["JCT sequential (ms)"]:

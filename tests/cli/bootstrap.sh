@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What jobs/bootstrap.sh says where something is missing: other systems, no rights, no venv, no network. Installs nothing:
-# the commands that would are replaced by ones that only answer.
+# Tests the messages of jobs/bootstrap.sh if something is missing: other systems, no permissions, no venv, no network.
+# Nothing is installed, because all commands that would do so are replaced by stand-ins.
 set -euo pipefail
-unset MAKELEVEL  # bootstrap says less when make calls it
+unset MAKELEVEL  # bootstrap prints less if make calls it
 
 home=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(mktemp -d)
@@ -12,17 +12,17 @@ cp "$home"/jobs/bootstrap.sh "$home"/jobs/requirements*.txt "$dir/jobs"
 cd "$dir"
 system=$(cat /usr/bin/{dpkg-query,apt-get,id} 2>/dev/null | sha256sum)
 
-# answers NAME 'SHELL CODE': a command of that name for the next case.
-# What is there is a link to the system's command, and would be written through: it goes first.
+# answers NAME 'SHELL CODE': makes a command of that name for the next case. An existing entry is a link to the system's
+# command. It is removed first, because otherwise the file behind it would be overwritten.
 answers() { rm -f "bin/$1"; printf '#!/bin/bash\n%s\n' "$2" >"bin/$1"; chmod +x "bin/$1"; }
-# A PATH without the directory entries of those commands that a case takes away.
+# without NAME...: makes a PATH that lacks these commands.
 without() {
   rm -rf bin && mkdir bin
   for file in /usr/bin/*; do ln -s "$file" bin/ 2>/dev/null || true; done
   for name in "$@"; do rm -f "bin/$name"; done
 }
 
-# expect WHAT STATUS TEXT...: bootstrap ends with that status, and each text is in what it says.
+# expect WHAT STATUS TEXT...: bootstrap exits with that status and prints each of the texts.
 expect() {
   local what=$1 want=$2 said status=0
   shift 2
@@ -66,14 +66,14 @@ NO_NETWORK=1 expect "no network" 1 "pip could not install" "https_proxy"
 [[ -e .venv/shardmark-unfinished ]] || { echo "FAILED: an unfinished .venv is not marked"; exit 1; }
 expect "after an interruption" 0 "was interrupted: starting afresh" "making .venv"
 
-# Nothing is left to do: no line but the last, and not one call of pip.
+# Nothing is left to do: bootstrap prints only the last line and does not call pip.
 answers python3 'echo "python was called"; exit 1'
 cp bin/python3 .venv/bin/python
 expect "second call" 0 "all that is needed is there"
 said=$(PATH=$dir/bin bash jobs/bootstrap.sh --analysis)
 [[ $(wc -l <<<"$said") == 1 && $said != *called* ]] || { echo "FAILED: a second call does work: $said"; exit 1; }
 
-# Other versions are asked for: the installation is brought up to date.
+# The requirements have changed, so the installation is updated.
 answers python3 "$fake_python"
 cp bin/python3 .venv/bin/python
 echo 'numpy==2.4.5' >>jobs/requirements-analysis.txt

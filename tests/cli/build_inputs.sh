@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Every header that the build read and every library that the program loads belongs to this repository, to .venv, or to a
-# Debian package that jobs/bootstrap.sh installs (or that such a package depends on): on another machine nothing else is there.
+# Every header that the build read, and every library that the program loads, must belong to this repository, to .venv,
+# or to a Debian package that jobs/bootstrap.sh installs directly or as a dependency. Other files would be missing on
+# another machine.
 set -euo pipefail
 shardmark=$(realpath "$1")
 build=$(cd "$(dirname "$shardmark")" && pwd)
@@ -19,17 +20,18 @@ venv=$(realpath "$home/.venv")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# A package's name without version or architecture; alternatives and what provides a virtual package count as well.
+# The names of packages without version and architecture. Alternatives, and packages that provide a virtual package, are
+# included.
 mapfile -t wanted < <("$home/jobs/bootstrap.sh" --print $analysis)
 apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances "${wanted[@]}" |
   grep -oE '[a-z0-9][a-z0-9.+-]+(:[a-z0-9]+)?$' | sed 's/:.*//' | sort -u >"$scratch/allowed"
 
-# foreign: of the files on its standard input, those that come from elsewhere.
+# foreign: prints those of the files on its standard input that come from elsewhere.
 foreign() {
   local -a files
   mapfile -t files < <(xargs -rd '\n' realpath -m -- | grep -vE "^($home|$build|$venv)/" | sort -u)
   [[ ${#files[@]} -gt 0 ]] || return 0
-  # dpkg knows a file of a merged /usr by either of its two names.
+  # dpkg knows a file of a merged /usr by only one of its two names.
   { dpkg -S "${files[@]}" "${files[@]#/usr}" 2>/dev/null || true; } | sed -nE 's|^(.*): (/usr)?(/.*)$|\3 \1|p' |
     while read -r file packages; do
       for package in ${packages//,/ }; do echo "$file ${package%%:*}"; done
@@ -51,10 +53,10 @@ foreign() {
 cd "$build"
 ninja -t deps | sed -n 's/^    //p' | sort -u >"$scratch/headers"
 libraries() { ldd "$1" | sed -nE 's/^.*=> (\/[^ ]+) .*$/\1/p'; }
-if [[ -x $shardmark-torch ]]; then shardmark=$shardmark-torch; fi    # with all that it loads
+if [[ -x $shardmark-torch ]]; then shardmark=$shardmark-torch; fi    # the whole program, with all that it loads
 libraries "$shardmark" >"$scratch/libraries"
 
-# First the check itself: it sees what is there, and it finds what is foreign.
+# First checks the check itself: it sees the headers that are there, and it finds a foreign file.
 for needed in /hdf5.h$ /yaml.h$ /fmt/core.h$ /bits/stl_vector.h$; do
   grep -qE "$needed" "$scratch/headers" || { echo "the check is broken: no header $needed in $(wc -l <"$scratch/headers") headers"; exit 1; }
 done

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# The archive of jobs/bundle.sh where it is unpacked: it runs with the torch of a Python and no library of the system but
-# glibc's and gcc's, holds no path of this machine, and says in one line what is missing. tests/install/bundle_bare_root.sh
-# is the long form.
+# Unpacks the archive of jobs/bundle.sh and runs it. It uses the torch of a Python and no library of the system except
+# those of glibc and gcc, contains no path of this machine, and says in one line what is missing.
+# tests/install/bundle_bare_root.sh is the long form of this test.
 set -euo pipefail
 program=$(realpath "${1:?usage: $(basename "$0") path/to/shardmark}")
 repository=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,13 +23,14 @@ bundle="$dir/on a node/small bundle"
 [[ -x $bundle/shardmark && -x $bundle/gpu-check ]] || fail "not in the bundle: $(ls "$bundle")"
 cd "$dir/work"
 
-# bare [NAME=VALUE...] COMMAND...: in an environment of nothing but these; what it says and its status are in said and status.
+# bare [NAME=VALUE...] COMMAND...: runs the command in an environment with only these variables. Sets `said` and
+# `status`.
 python=$repository/.venv/bin/python
 said='' status=0
 bare() { status=0; said=$(env -i HOME="$dir/work" PATH=/usr/bin:/bin PYTHON="$python" "$@" 2>&1) || status=$?; }
 has() { local text; for text in "$@"; do [[ $said == *"$text"* ]] || fail "'$text' is not in: $said"; done; }
 ends() { [[ $status == "$1" ]] || fail "exit status $status instead of $1: $said"; }
-# refuses TEXT: status 2 and one line that holds the text.
+# refuses TEXT: the status is 2, and the output is one line that contains the text.
 refuses() { ends 2; has "$1"; [[ $(wc -l <<<"$said") == 1 ]] || fail "not one line: $said"; echo "refuses: $1"; }
 
 # --- what it runs -----------------------------------------------------------------------------------------------------
@@ -53,7 +54,7 @@ home=$1; shift
 source "$home/share/shardmark/torch.sh"
 "$@"
 S
-if [[ ! -e /dev/nvidiactl ]]; then    # nothing to skip where there are GPUs
+if [[ ! -e /dev/nvidiactl ]]; then    # with GPUs, no test would be skipped
   bare "${as_root[@]}" bash inside "$bundle" mpirun -n 1 "$bundle/bin/gpu_tests"; ends 0; has SKIPPED
   [[ $said != *"[  PASSED  ] 0"* || $said != *FAILED* ]] || fail "tests on a GPU that is not there: $said"
   bare "$bundle/gpu-check"; refuses "no GPU here"
@@ -67,7 +68,7 @@ if can_hide_cuda; then
 fi
 
 # --- whose libraries --------------------------------------------------------------------------------------------------
-# Also where a module has put libraries of the same names first.
+# The same holds if a module has put other libraries with the same names first.
 mkdir modules
 for library in libmpi.so.40 libpmix.so.2 libhdf5_serial.so.103; do echo >"modules/$library"; done
 cat >libraries <<'S'
@@ -87,7 +88,7 @@ find "$bundle/bin" "$bundle/lib" -type f -print0 | while IFS= read -r -d '' file
 done
 echo "libraries: ok"
 
-# Another version of PMIx on the system: its plugins are not even looked at.
+# If the system has another version of PMIx, its plugins are not even read.
 theirs=$(dirname "$(readlink -f /usr/lib/x86_64-linux-gnu/libpmix.so.2)")/pmix
 if unshare --mount true 2>/dev/null && [[ -d $theirs ]]; then
   mkdir plugins
@@ -103,7 +104,7 @@ S
 fi
 
 # --- no path of this machine ------------------------------------------------------------------------------------------
-# bin/ aside: the compiler writes names of sources into programs, and they are whole unless it is told to map them.
+# The programs in bin/ are exempt, because the compiler stores names of source files in them.
 for place in "$repository" "$(realpath "$repository/.venv")"; do
   found=$(grep -rlaF -- "$place" "$bundle" | grep -vxF -e "$bundle/bin/shardmark" -e "$bundle/bin/shardmark-torch" -e "$bundle/bin/gpu_tests" || true)
   [[ -z $found ]] || fail "'$place' is in $found"
@@ -118,11 +119,11 @@ bare PYTHON= PATH="$dir/work/commands" "$bundle/shardmark" list; refuses "there 
 system_python=$(command -v /usr/bin/python3 || true)
 if [[ -n $system_python ]]; then
   printf '#!/bin/sh\nexec %s -I -S "$@"\n' "$system_python" >without; chmod +x without
-  mkdir torch    # a folder of that name is no torch
+  mkdir torch    # a folder with that name is not the package
   bare PYTHON=./without "$bundle/shardmark" list; refuses "has no torch (no module named torch)"
   mkdir -p fake/torch/lib
   echo >fake/torch/__init__.py
-  # another VERSION TEXT
+  # another VERSION TEXT: with a torch of this version, the program refuses and prints the text.
   another() { echo "__version__ = '$1'" >fake/torch/version.py; bare PYTHON="$system_python" PYTHONPATH="$dir/work/fake" "$bundle/shardmark" list; refuses "$2"; }
   wanted=$(cat "$bundle/share/shardmark/torch-version")
   another 2.3.1 "is 2.3.1, and this bundle was built with $wanted"

@@ -1,5 +1,5 @@
-# For tests of one command, to be sourced: they are named after it, get the program as $1, and run in a directory of their
-# own that holds the studies of tests/data/studies.
+# Sourced by the tests of one command, which are named after it and get the program as $1. They run in a temporary
+# directory with a copy of the studies of tests/data/studies.
 shardmark=$1
 command=$(basename "$0" .sh)
 data=$(cd "$(dirname "$0")/../data/studies" && pwd)
@@ -10,17 +10,18 @@ cp "$data"/* .
 
 fail() { echo "FAILED: $*"; exit 1; }
 
-# can_use COMMAND: what needs a command that this machine does not have is left out, and that is said.
+# can_use COMMAND: fails and prints that a part of the test is left out if this machine lacks the command.
 can_use() { command -v "$1" >/dev/null || { echo "left out: what needs $1, which is not here"; return 1; }; }
 
-# has FILE TEXT...: each text is in it.
+# has FILE TEXT...: the file contains each of the texts.
 has() {
   local file=$1 text
   shift
   for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done
 }
 
-# refuses TEXT ARGUMENT...: one line on stderr that holds the text, nothing on stdout, exit status 2.
+# refuses TEXT ARGUMENT...: the program prints one line with the text on stderr, nothing on stdout, and exits with
+# status 2.
 refuses() {
   local text=$1 status=0
   shift
@@ -31,7 +32,7 @@ refuses() {
   has err "$text"
 }
 
-# is_narrow FILE: no line is wider than a terminal should have to be.
+# is_narrow FILE: no line is too wide for a usual terminal.
 is_narrow() {
   ! awk 'length > 135' "$1" | grep -q . || fail "lines of more than 135 columns: $(awk 'length > 135' "$1")"
 }

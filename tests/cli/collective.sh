@@ -1,6 +1,7 @@
 # NEEDS torch
 # QUICK
-# shardmark collective: nccl-tests' columns, every element verified, one line for each mistake, no hang.
+# shardmark collective: prints the columns of nccl-tests, verifies every element, reports each mistake in one line, and
+# never hangs.
 set -eu
 shardmark=$1
 mpirun=(timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2)
@@ -18,7 +19,7 @@ run() { "${mpirun[@]}" "$shardmark" collective "$@" --device cpu >"$scratch/out"
 run all_reduce -b 8 -e 1M -f 8 -n 5 || fail "all_reduce failed"
 [ "$(grep -vc '^#' "$scratch/out")" = 6 ] || fail "one line for each size from 8 B to 1 MiB"
 awk '!/^#/ && (NF != 13 || $9 != 0 || $13 != 0 || $6 <= 0 || $10 <= 0) {exit 1}' "$scratch/out" || fail "13 columns, none wrong"
-# busbw is algbw x 2(n-1)/n = algbw on 2 ranks; both are bytes / time
+# busbw is algbw x 2(n-1)/n, which is algbw on 2 ranks. algbw is bytes / time.
 awk '$1 == 262144 {a = $1 / $6 / 1000; exit !($7 == $8 && $7 > 0.98 * a - 0.01 && $7 < 1.02 * a + 0.01)}' "$scratch/out" ||
   fail "bandwidth by nccl-tests' definition"
 grep -q '^# Out of bounds values : 0 OK' "$scratch/out" || fail "footer"
@@ -28,11 +29,11 @@ run all_to_all -b 1000 -e 3000 -i 1000 -d all -n 2 || fail "all_to_all of all ty
 run reduce -b 4K -e 4K -o all -n 2 -w 0 -c 0 || fail "reduce with all operations failed"
 [ "$(grep -c 'N/A' "$scratch/out")" = 4 ] || fail "unverified where -c 0"
 
-refused() { # words of the one line, then arguments
+refused() { # the text of the one line, then the arguments
   local words=$1
   shift
   run "$@" && fail "$* was accepted"
-  grep -v '^shardmark: warning:' "$scratch/err" | grep '^shardmark:' >"$scratch/lines" || true    # a busy machine is one
+  grep -v '^shardmark: warning:' "$scratch/err" | grep '^shardmark:' >"$scratch/lines" || true    # there may be a warning that the machine is busy
   [ "$(wc -l <"$scratch/lines")" = 1 ] || fail "$*: not one line"
   grep -q -- "$words" "$scratch/lines" || fail "$*: the line does not say '$words'"
 }
@@ -42,7 +43,7 @@ refused "makes more than 100000 sizes" all_reduce -b 8 -e 1TiB -i 1
 refused "out of memory" all_reduce -b 1TiB -e 1TiB
 refused "transport nccl needs a GPU" all_reduce --transport nccl
 
-# What is wrong with the parts is said before the header; what is right about them is rated by what moves between ranks.
+# Errors in the parts are reported before the header. Valid parts are rated by the bytes that move between ranks.
 printf '1\n' >"$scratch/short"
 refused "short:1: 1 count, for 2 ranks" all_to_all_v --parts "counts(file=\"$scratch/short\")"
 grep -q '^#' "$scratch/out" && fail "the header stands before the refusal"
@@ -53,7 +54,7 @@ printf '0 1\n1 0\n' >"$scratch/other"
 run all_to_all_v -b 1M -e 1M -n 3 --parts "counts(file=\"$scratch/other\")" || fail "parts that all move"
 awk '!/^#/ && ($3 != "float" || $8 != $7) {exit 1}' "$scratch/out" || fail "bus bandwidth of what moves as a whole"
 
-# A launcher that started several worlds of one rank.
+# A launcher that started several jobs of one rank each instead of one job is detected.
 started() { env -u OMPI_COMM_WORLD_SIZE "$@" timeout 60 "$shardmark" collective all_reduce -b 32 -e 32 -n 1 --device cpu >"$scratch/out" 2>"$scratch/err"; }
 for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE MV2_COMM_WORLD_SIZE JSM_NAMESPACE_SIZE PALS_NRANKS PALS_LOCAL_SIZE FLUX_JOB_SIZE \
   SLURM_STEP_NUM_TASKS WORLD_SIZE; do
@@ -67,7 +68,7 @@ started SLURM_STEP_NUM_TASKS=1 PMI_SIZE=1 WORLD_SIZE=4 RANK=0 LOCAL_RANK=0 TORCH
 grep -q "torchrun .*started 4 ranks (WORLD_SIZE)" "$scratch/err" || fail "torchrun in a step is not named"
 WORLD_SIZE=8 run all_reduce -b 32 -e 32 -n 1 || fail "mpirun in a pod of WORLD_SIZE=8 was refused"
 
-# One group of a heterogeneous Slurm job; and variables that another such job has left.
+# One group of a heterogeneous Slurm job is refused. Variables left over from another such job are ignored.
 groups=(SLURM_HET_SIZE=2 SLURM_JOB_ID_HET_GROUP_0=70 SLURM_JOB_ID_HET_GROUP_1=71 SLURM_JOB_NUM_NODES_HET_GROUP_1=2)
 started "${groups[@]}" SLURM_JOB_ID=70 && fail "one group of two was accepted"
 grep -q "^shardmark: .*2 heterogeneous groups with 3 nodes in all (SLURM_HET_SIZE), and its ranks are on 1 of them; .*--het-group=0,1" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark compare on launches made from tests/data/studies/small.h5: verdicts and exit statuses, baselines with and
-# without references, and bad input: one line and exit status 2.
+# shardmark compare with launches made from tests/data/studies/small.h5: verdicts and exit statuses, and baselines with
+# and without references. Bad input gives one line and exit status 2.
 set -euo pipefail
 
 # shellcheck source=tests/cli/junit.bash
@@ -9,7 +9,7 @@ source "$(dirname "$0")/junit.bash"
 # shellcheck source=tests/cli/checks.bash
 source "$(dirname "$0")/checks.bash"
 command -v python3 >/dev/null || { echo "no python3 to make launches with"; exit 77; }
-# compares STATUS ARGUMENT...: the exit status; its tables go to `out`.
+# compares STATUS ARGUMENT...: compare exits with this status. Its tables go to `out`.
 compares() {
   local want=$1 status=0
   shift
@@ -17,8 +17,9 @@ compares() {
   [[ $status == "$want" ]] || fail "compare $*: exit status $status instead of $want: $(cat out err)"
 }
 
-# Launches old1 ... old5 and new1 ... new5 of small.h5, some per cent apart; slow1 ... slow5 take 1.5 times as long;
-# lost.h5 has a point that failed, in none.h5 all did; part.h5 measured two.
+# Makes the launches old1 ... old5 and new1 ... new5 of small.h5, which differ by a few per cent. slow1 ... slow5 take
+# 1.5 times as long. lost.h5 has a point that failed, in none.h5 all points failed, and part.h5 measured only two
+# points.
 cat >make.py <<'PYTHON'
 import json, random, sys
 def checksum(text):
@@ -57,14 +58,15 @@ launch("part", 14, measured=2)
 PYTHON
 python3 make.py "$data/small.h5.journal"
 
-# Nothing changed: no alarm, and each of the 6 points is surely the same. Started in turns, in the same environment.
+# Nothing has changed, so there is no alarm, and all 6 points are the SAME. Launches alternate and have the same
+# environment.
 compares 0 --old old{1..5}.h5 --new new{1..5}.h5 --margin 10
 has out 'Comparison of step times: 5 launches before, 5 launches after' 'SAME' 'detectable' 'detectable' \
   'What differs between the environments' 'torch'
 if grep -qE 'AMBIGUOUS +[0-9-]|took turns|ran before' out; then fail "launches that took turns: $(cat out)"; fi
 is_narrow out
 
-# Half as slow again: every point, the most first; and seen the other way.
+# Every point takes 1.5 times as long, the largest change is listed first, and the reverse comparison finds them faster.
 compares 1 --old old{1..5}.h5 --new slow{1..5}.h5
 has out 'Points that changed, largest change first' 'SLOWER'
 compares 0 --old slow{1..5}.h5 --new old{1..5}.h5
@@ -80,7 +82,7 @@ assert row["test"] == "spread" and 40 < row["change"] < 60 and row["low"] < row[
 assert row["launches before"] == 5 and row["launches after"] == 1
 PYTHON
 
-# Too few launches decide nothing; a copy is no further launch.
+# Too few launches decide nothing, and a copy of a study is not another launch.
 compares 4 old1.h5 slow1.h5
 has out '6 points had fewer than 3 launches on both sides' 'All launches of one side ran before'
 tr '\n' ' ' <out >one_line
@@ -103,11 +105,11 @@ cp slow1.h5.journal copy.h5.journal && cp slow1.h5.samples copy.h5.samples
 compares 4 --old old1.h5 --new slow1.h5 copy.h5
 has out '1 launch after'
 
-# A point that gives no time any more is a failure, with its reason.
+# A point that no longer gives a time is a failure, with its reason.
 compares 1 --old old{1..5}.h5 --new lost.h5
 has out 'failed: rank 1 died'
 
-# Baselines: written, compared with, extended; a reference written by hand decides alone and stays.
+# Baselines are written, compared with, and extended. A reference that was written by hand decides alone and is kept.
 compares 0 --write-baseline base.json old{1..5}.h5
 has err '5 launches of Some CPU, 1 thread per rank'
 compares 0 --baseline base.json new{1..5}.h5 --margin 10
@@ -121,7 +123,7 @@ compares 1 --baseline base.json slow1.h5 --table compared_training compared_coll
 has out 'reference' 'SAME'
 compares 0 --write-baseline base.json new{1..5}.h5
 has base.json '"upper":100'
-# One that measured less, or nothing, takes nothing away.
+# A launch that measured fewer points, or none, removes nothing from the baseline.
 compares 0 --write-baseline base.json part.h5
 has err '2 points of 1 launch of Some CPU, 1 thread per rank; 4 points more as before'
 has base.json '"upper":100'
@@ -132,7 +134,7 @@ cmp base.json before.json || fail "a study without times changed the baseline"
 refuses 'nothing is written to new.json' --write-baseline new.json none.h5
 [[ ! -e new.json ]] || fail "an empty baseline: $(cat new.json)"
 
-# A slip in what is written by hand is no SAME: slips TEXT EDIT, what is said of base.json after that edit.
+# slips TEXT EDIT: after this edit, a mistake in base.json is reported with the text instead of a SAME.
 cat >edit.py <<'PYTHON'
 import json, sys
 baseline = json.load(open("base.json"))
@@ -152,7 +154,8 @@ slips ".reference: expected 'lower', 'upper' or both" 'del reference["lower"], r
 slips '.reference: expected lower <= value <= upper' 'reference["lower"] = 200'
 slips '.step_s: expected at most 100 launches, got 100000' 'point["step_s"] = [0.1] * 100000'
 
-# CI reads JUnit XML: a case a point, failures where the tables say SLOWER, errors where there is no time any more.
+# The JUnit file for CI has one case per point, failures for points that are SLOWER, and errors for points that no
+# longer have a time.
 cat >junit.py <<'PYTHON'
 import sys, xml.etree.ElementTree as tree
 suites = tree.parse(sys.argv[1]).getroot()

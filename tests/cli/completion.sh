@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark completion: every flag of every command that --help lists is offered, and every word that a flag takes; in bash,
-# with the variables that readline sets, and in zsh, where it is installed, by keys typed into it.
+# shardmark completion offers every flag of every command that --help lists, and every word that a flag accepts: in bash
+# with the variables that readline sets, and in zsh, if installed, by typing keys into it.
 set -euo pipefail
 # shellcheck source=tests/cli/checks.bash
 source "$(dirname "$0")/checks.bash"
@@ -14,7 +14,7 @@ mkdir suites && touch suites/mine.yaml suites/quick.yaml 'a study.h5'
 # shellcheck source=/dev/null
 source script.bash
 
-# completes LINE: what bash offers for its last word, a line each.
+# completes LINE: prints what bash offers for the last word, one per line.
 completes() {
   read -ra COMP_WORDS <<<"${1//=/ = }"
   [[ $1 != *' ' && $1 != *= ]] || COMP_WORDS+=('')
@@ -23,7 +23,7 @@ completes() {
   [[ ! -s err ]] || fail "'$1': $(cat err)"
   printf '%s\n' "${COMPREPLY[@]}"
 }
-# offers LINE WORD...: these and no others; a word of three dots: others, too.
+# offers LINE WORD...: exactly these words are offered. If one of the words is "...", there may be others.
 offers() {
   local line=$1 said word
   shift
@@ -55,7 +55,7 @@ if [[ -x $shardmark-torch ]]; then
   offers 'shardmark train --recompute ' full none
 fi
 
-# Every flag and every word of a flag, as --help has them.
+# All flags and all words of flags that --help prints are offered.
 count=0
 while read -r name; do
   "$shardmark" "$name" --help >help
@@ -70,7 +70,7 @@ done < <("$shardmark" --help | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p'
 [[ $count -gt 100 ]] || fail "--help lists $count flags: this test no longer reads it"
 
 can_use zsh || exit 0
-# What zsh shows after keys and two tabs, in a terminal of its own: it is waited for, however long that takes here.
+# Prints what zsh shows in a pseudo-terminal after some keys and two tabs. It waits as long as zsh needs.
 cat >keys.zsh <<'Z'
 zmodload zsh/zpty
 setopt extendedglob

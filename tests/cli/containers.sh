@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# jobs/Dockerfile and jobs/shardmark.def: instructions and sections that Docker and Apptainer know, files that exist, shell lines
-# that parse, and the same steps in both. Whether they build is for `tests/install/bare_root.sh container`: there is no registry here.
+# Checks jobs/Dockerfile and jobs/shardmark.def: Docker and Apptainer know all instructions and sections, all files
+# exist, all shell lines parse, and both have the same steps. `tests/install/bare_root.sh container` tests whether they
+# build, because there is no registry here.
 set -euo pipefail
 home=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$home"
@@ -13,7 +14,7 @@ def parses(what, shell):
     said = subprocess.run(["sh", "-n"], input=shell, capture_output=True, text=True)
     if said.returncode: wrong.append(f"{what}: {said.stderr.strip()}")
 
-# Docker: docs.docker.com/reference/dockerfile
+# The instructions are from docs.docker.com/reference/dockerfile.
 instructions = "ADD ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL ONBUILD RUN SHELL STOPSIGNAL USER VOLUME WORKDIR".split()
 text = re.sub(r"\\\n", " ", re.sub(r"(?m)^#.*\n", "", open("jobs/Dockerfile").read()))
 docker = []
@@ -29,7 +30,7 @@ for line in filter(str.strip, text.splitlines()):
         docker.append(rest)
 if not text.lstrip().startswith("FROM "): wrong.append("jobs/Dockerfile: does not begin with FROM")
 
-# Apptainer: apptainer.org/docs/user/latest/definition_files.html
+# The sections are from apptainer.org/docs/user/latest/definition_files.html.
 known = "arguments setup files environment post runscript startscript test labels help".split()
 header, *parts = re.split(r"(?m)^%", re.sub(r"(?m)^#.*\n", "", open("jobs/shardmark.def").read()))
 keys = dict(line.split(": ", 1) for line in header.split("\n") if line)

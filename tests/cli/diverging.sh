@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# A learning rate of 1e30 in the middle of a sweep over strategies and layouts: these points are wrong, with the step; the
-# others are measured, and every command reads the study.
+# A sweep over strategies and layouts includes points with a learning rate of 1e30. These points are wrong, and the
+# reason names the step. The other points are measured, and every command can read the study.
 set -euo pipefail
 program=$(readlink -f "$1")
 scratch=$(mktemp -d)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# shardmark doctor as a user meets it: alone, on several ranks, with every pair; and the preflight and binding of runs.
+# shardmark doctor as a user runs it: alone, on several ranks, and with all pairs. Also the preflight and the binding of
+# runs.
 set -u
 program=$1
 fake_nvml=$(realpath "$(dirname "$0")/../mpi/fake_nvml.cpp")
@@ -15,11 +16,12 @@ source "$(dirname "$0")/junit.bash"
 as_root=()
 [ "$(id -u)" = 0 ] && as_root=(--allow-run-as-root)
 ranks() { local n=$1; shift; timeout 200 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "$@"; }
-# has FILE TEXT...: each text is in it.
+# has FILE TEXT...: the file contains each of the texts.
 has() { local file=$1 text; shift; for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done; }
 json() { python3 -c "import json, sys; document = json.load(open('$dir/out')); $1"; }
 
-# With --strict healthy is 0, something to fix is 1: which one is the machine's business, but text and status must agree.
+# With --strict, status 0 means healthy and 1 means that something should be fixed. Which one it is depends on the
+# machine, but the text and the status must agree.
 agrees() {
   local status=$1
   if grep -q '^healthy:' "$dir/out"; then [ "$status" = 0 ] || fail "healthy, but status $status"
@@ -48,7 +50,8 @@ for r in document["ranks"]: assert r["node"]["memory_bytes"] > 1e8 and r["cpu"][
 assert document["ranks"][0]["pid"] != document["ranks"][1]["pid"]
 assert all(f["what"] and f["fix"] for f in document["findings"])' || fail "--json"
 
-# Binding: each rank on cores of its own, in all of its threads, where there are enough; never with --bind none.
+# Binding: if there are enough cores, each rank has its own cores, in all of its threads. With --bind none, ranks are
+# never bound.
 allowed_of_ranks() { python3 -c "
 import json
 print(' '.join(r['cpu']['allowed'] for r in json.load(open('$dir/out'))['ranks']))"; }
@@ -77,7 +80,7 @@ if [ "$many" -le 9 ]; then
   has out "$many ranks share" "start at most one rank per core"
 fi
 
-# A launcher that binds all ranks to one core; MPI without shared memory; too many threads.
+# A launcher that binds all ranks to one core, MPI without shared memory, and too many threads are found.
 if [ "$(nproc)" -ge 2 ]; then
   core=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
   ranks 2 taskset -c "$core" "$program" doctor --strict --device cpu >out 2>err && fail "two ranks on one core, but healthy"
@@ -88,14 +91,14 @@ fi
 ranks 2 --mca btl tcp,self "$program" doctor --strict --device cpu >out 2>err && fail "no shared memory, but healthy"
 has out "OMPI_MCA_btl=tcp,self keeps MPI from using shared memory"
 
-# Without --strict findings are no failure: mpirun would bury them under what it says of jobs that failed. (No -q here,
-# which keeps it from saying so.)
+# Without --strict, findings are no failure, because mpirun would bury them under its message about a failed job. (-q is
+# left out here, because it would suppress that message.)
 timeout 200 mpirun "${as_root[@]}" --oversubscribe --bind-to none -n 2 --mca btl tcp,self "$program" doctor --device cpu >out 2>err ||
   fail "findings end as a failure: $(cat out err)"
 has out "OMPI_MCA_btl=tcp,self keeps MPI from using shared memory" "to fix"
 grep -q 'non-zero\|mpirun' err && fail "mpirun speaks of a failure: $(cat err)"
 
-# Test results for CI: a case for each check, whether it found something or not.
+# Test results for CI have one case for each check, whether or not it found something.
 ranks 2 --mca btl tcp,self "$program" doctor --strict --device cpu --junit doctor.xml >out 2>err && fail "no shared memory, but healthy"
 cases() { python3 -c "
 import xml.etree.ElementTree as tree
@@ -108,7 +111,7 @@ valid_junit doctor.xml
 ranks 2 "$program" doctor --strict --device cpu --junit doctor.xml >out 2>err && fail "an earlier doctor.xml was replaced unasked"
 has err "doctor.xml exists"
 
-# Every pair.
+# All pairs are measured.
 OMP_NUM_THREADS=1 ranks 3 "$program" doctor --strict --device cpu --pairs --html pairs.html --junit doctor.xml --overwrite >out 2>err
 agrees_pairs=$?
 [ "$agrees_pairs" -le 1 ] || fail "--pairs: status $agrees_pairs: $(cat out err)"
@@ -122,7 +125,7 @@ json 'maps = document["pairs"]["maps"]
 assert [m["unit"] for m in maps] == ["GB/s each way", "us"], maps
 assert all(len(m["pairs"]) == 1 and m["pairs"][0][2] > 0 for m in maps), maps' || fail "--pairs --json: $(cat out err)"
 
-# Both halves of the machine, and halves of halves: ranks of one node share it, so that no cut of it is slow.
+# Measures both halves of the machine, and the halves of these. The ranks share a node, so no cut is slow.
 OMP_NUM_THREADS=1 ranks 5 "$program" doctor --strict --device cpu --pairs --halve >out 2>err
 [ $? -le 1 ] || fail "--halve: $(cat out err)"
 has out "Across each cut" "bisection rank 0 and rank 1 | rank 3 and rank 4" "5 are an odd number: rank 2, in the middle, rests" \
@@ -134,7 +137,8 @@ json 'cut, = document["bisection"]["cuts"]
 assert cut["pairs"] == 2 and 0 < cut["low"] <= cut["together"] <= cut["high"] and cut["alone"] > 0, cut
 assert document["halving"]["head"] and len(document["pairs"]["maps"]) == 2, document' || fail "--halve --json: $(cat out err)"
 
-# A driver that is too old for this CUDA, as a library in the place of NVML tells it: nobody falls to the CPUs unasked.
+# A library in place of NVML reports a driver that is too old for this CUDA. Ranks must not fall back to CPUs without
+# being asked.
 if ! nvidia-smi >/dev/null 2>&1; then
   mkdir nvml
   c++ -shared -fPIC -std=c++20 "$fake_nvml" -o nvml/libnvidia-ml.so.1 || fail "the stand-in for NVML does not compile"
@@ -153,7 +157,7 @@ if ! nvidia-smi >/dev/null 2>&1; then
   has out "CUDA shows none to the ranks (cudaErrorInsufficientDriver" "NVIDIA_DRIVER_CAPABILITIES"
 fi
 
-# Mistakes: one line, status 2.
+# Each mistake gives one line and status 2.
 refused() {
   local what=$1 words=$2; shift 2
   "$@" >out 2>err
@@ -176,7 +180,7 @@ refused "a node that the file lacks" "topology.conf: no switch has node $(hostna
 refused "html alone" "--html requires --pairs" "$program" doctor --html x.html
 refused "unwritable page" "no/such.html: cannot be written" ranks 2 "$program" doctor --pairs --html no/such.html --device cpu
 
-# The preflight of a run: warnings on stderr, everything in the study.
+# The preflight of a run prints warnings on stderr and stores all findings in the study.
 cat >tiny.yaml <<'Y'
 name: tiny
 ranks: [2]
@@ -203,7 +207,8 @@ grep -q "ranks on 1 node" err && fail "--quiet tells where ranks sit"
 ranks 2 "$program" collective all_reduce -b 8 -e 8 --device cpu >out 2>err || fail "collective: $(cat err)"
 has out "# 2 ranks on 1 node"
 
-# Other processes on all cores: said by the doctor and before a run, kept with the study, and first of all in its report.
+# If other processes use all cores, the doctor and the preflight say so, the study stores it, and its report says it
+# first.
 "$program" doctor --device cpu >out 2>err
 if ! grep -qE '^load +unknown' out; then
   busy=()

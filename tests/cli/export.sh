@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark export: which files it writes, that its CSV and JSON agree, and bad input: one line and exit status 2.
+# shardmark export: which files it writes, and that its CSV and JSON agree. Bad input gives one line and exit status 2.
 set -euo pipefail
 
 # shellcheck source=tests/cli/checks.bash
@@ -35,7 +35,7 @@ refuses '--csv: the directory small.h5.journal/csv cannot be made (Not a directo
 refuses 'cannot be written' small.h5 --json none/x.json
 refuses '--csv -: the standard output is no folder' small.h5 --csv -
 [[ ! -e - ]] || fail "--csv - made a folder of that name"
-# Without /proc files are read by their names.
+# Without /proc, files are opened by their names.
 if unshare --mount true 2>/dev/null; then
   unshare --mount bash -c 'umount -l /proc && "$0" export small.h5 --json -' "$shardmark" | cmp - all.json || fail "without /proc"
 fi

@@ -3,17 +3,17 @@ end by itself, with a documented status, say in a few printable lines what is wr
 import os, pathlib, re, shutil, signal, subprocess, sys, threading
 
 PROGRAM, SERVER, SCRATCH = sys.argv[1:4]
-ONLY = set(sys.argv[4:])  # commands; none: all
+ONLY = set(sys.argv[4:])  # commands to test; empty: all
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "studies"
-LIMIT_S = 120   # the machine may be busy
-MOST_LINES = 6  # on stderr
-STATUSES = {0, 1, 2, 4}  # 3 and 5 say that the system failed, or that nothing moved: no value of a flag is a reason
+LIMIT_S = 120   # seconds; the machine may be busy
+MOST_LINES = 6  # largest number of lines on stderr
+STATUSES = {0, 1, 2, 4}  # not 3 (the system failed) or 5 (no progress), which no value of a flag may cause
 
 SUITE = """name: tiny
 sampling: {warmup_steps: 0, min_steps: 1, max_steps: 1}
 training: {model: mlp, strategy: ddp, batch_size: 1, ranks: 1}
 """
-# The cheapest line of each command that works. A flag that stands in it is replaced.
+# The cheapest valid command line of each command. A flag that is already in it is replaced.
 BASE = {
     "collective": ["all_reduce", "-b", "8", "-e", "8", "-n", "1", "--device", "cpu"],
     "completion": ["bash"],
@@ -22,7 +22,7 @@ BASE = {
     "export": ["small.h5", "--json", "-"],
     "import": ["osu.txt", "-o", "new.h5", "--ranks", "2", "--device", "cpu", "--transport", "mpi"],
     "interconnect": [],
-    "launch": ["tiny.yaml", "--print", "--container", "apptainer"],  # which needs no ranks in the build
+    "launch": ["tiny.yaml", "--print", "--container", "apptainer"],  # needs no ranks in the build
     "list": [],
     "plan": ["tiny.yaml"],
     "predict": ["shaped.h5", "--ranks", "8"],
@@ -32,7 +32,7 @@ BASE = {
     "submit": ["tiny.yaml", "--print"],
     "train": ["train.yaml", "--steps", "1", "--batch-size", "1", "--device", "cpu"],
 }
-WHOLE = PROGRAM + "-torch"  # what PROGRAM becomes for these; not in a build of the analysis alone
+WHOLE = PROGRAM + "-torch"  # the program for these commands; missing in a build without LibTorch
 ON_RANKS = {"collective", "doctor", "run", "train"}
 ESCAPE = "\x1b[31mred\x07"
 VALUES = {
@@ -53,9 +53,10 @@ class Server:
         self.folder.mkdir(parents=True)
         environment = dict(os.environ, LD_PRELOAD=SERVER, OMP_NUM_THREADS="1", OMPI_ALLOW_RUN_AS_ROOT="1",
                            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                           # One rank without a daemon, and without a search for networks: half the time of a run.
+                           # Starts one rank without a daemon and without a search for networks, which halves the time
+                           # of a run.
                            OMPI_MCA_ess_singleton_isolated="1", OMPI_MCA_pml="ob1", OMPI_MCA_btl="self",
-                           # All of them are job 0: those of the two servers would share a folder.
+                           # All runs are job 0, so the two servers would share a session folder.
                            OMPI_MCA_orte_tmpdir_base=str(self.folder.parent))
         self.light, self.whole = (subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
                                   for program in (PROGRAM, WHOLE if os.path.exists(WHOLE) else PROGRAM))
@@ -179,13 +180,13 @@ def cases():
         if ONLY and command not in ONLY: continue
         if command not in BASE: sys.exit(f"FAILED: flags.py has no line of the new command {command}: add one to BASE")
         for name, names, takes_value, positional in arguments_of(command):
-            if positional and name == "flags": continue  # of launch and submit: never filled
+            if positional and name == "flags": continue  # this option of launch and submit is never filled
             if not takes_value:
                 yield command, names, None, "as it is", [command] + BASE[command] + [names[-1]]
                 continue
             if not positional: yield command, names, None, "no value", [command] + with_value(BASE[command], names, None, False)
             for kind, value in VALUES.items():
-                if positional and value.startswith("-"): continue  # by its first letter a flag
+                if positional and value.startswith("-"): continue  # it would be parsed as a flag
                 if kind == "an unreadable file" and os.geteuid() == 0: continue
                 yield command, names, value, kind, [command] + with_value(BASE[command], names, value, positional)
 

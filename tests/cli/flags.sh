@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every flag of every command, as the program lists them, with every kind of bad value: flags.py. And what is said of a word
-# that is no command.
+# Runs flags.py, which gives every flag of every command all kinds of bad values. Also tests words that are not
+# commands.
 set -euo pipefail
 program=$1
 home=$(cd "$(dirname "$0")/../.." && pwd)
@@ -8,7 +8,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 
-# refused TEXT ARGUMENT...: status 2, and one line on stderr that holds the text.
+# refused TEXT ARGUMENT...: status 2, and one line on stderr that contains the text.
 refused() {
   local text=$1 status=0
   shift

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# The kernels of src/kernels are compiled on a machine without a CUDA toolkit: NVRTC and its second library are found where
-# LibTorch's packages put them, from the build folder and from an installed program. cli/bundle.sh and cli/site_torch.sh
-# check the same in a bundle and with a Torch of the site.
+# Compiles the kernels of src/kernels on a machine without a CUDA toolkit. NVRTC and its second library are found in
+# LibTorch's packages, from the build folder and from an installed program. cli/bundle.sh and cli/site_torch.sh check
+# the same in a bundle and with a site's own Torch.
 set -euo pipefail
 program=$(realpath "${1:?usage: $(basename "$0") path/to/shardmark}")
 build=$(dirname "$program")
@@ -13,7 +13,7 @@ can_hide_cuda || skip "files are hidden by root only, where it may make mounts"
 
 dir=$(realpath "$(mktemp -d)")
 trap 'rm -rf "$dir"' EXIT
-# compiles PROGRAM FORM: PROGRAM is rank_tests.
+# compiles PROGRAM FORM: compiles a kernel with PROGRAM, which is rank_tests.
 compiles() {
   without_cuda "$1" --gtest_filter='FusedKernels.AreCompiledByNvrtc' >"$dir/said" 2>&1 || fail "$2: $(cat "$dir/said")"
   grep -q '1 test from' "$dir/said" || fail "$2: no such test: $(cat "$dir/said")"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The runner of jobs/gpu_check.sh without a GPU, with stand-ins for nvidia-smi, mpirun and the programs: steps that pass, fail,
-# take too long, cannot be done here or have no time left; the table of the steps and the exit status.
+# Tests jobs/gpu_check.sh without a GPU, with stand-ins for nvidia-smi, mpirun and the programs: steps that pass, fail,
+# take too long, are impossible here or have no time left, and the table of the steps and the exit status.
 # shellcheck disable=SC2016  # stand-ins expand what is theirs
 set -euo pipefail
 # shellcheck source=tests/cli/stand_ins.bash
 source "$(dirname "$0")/stand_ins.bash"
 mkdir "programs of mine"
 check() { PATH=$dir/bin:$PATH runs env -u CUDA_VISIBLE_DEVICES "$home/jobs/gpu_check.sh" --programs "$dir/programs of mine" "$@"; }
-# is STEP OUTCOME: so it stands in the table, and its log is there. FOLDER is the last one.
+# is STEP OUTCOME: the table has this outcome, and the log of the step exists. $folder is the folder of the last check.
 is() {
   grep -qE "^$1 +$2 +[0-9]+ +$1\.log$" "$folder/steps.txt" || fail "'$1 $2' is not in: $(cat "$folder/steps.txt")"
   [[ -s $folder/$1.log || $2 == passed ]] || fail "$1.log is empty"
@@ -45,7 +45,7 @@ TESTS_STATUS=137 check --only '^tests$'; ends 1; folder=results/gpu-check-0003; 
 GPUS=2 check --only '^tests-2$'; ends 0; folder=results/gpu-check-0004; is tests-2 passed
 ! grep -q NCCL_HOSTID "$folder/tests-2.log" || fail "two GPUs, and yet they are shared"
 
-# One that takes too long stops no other; what has no time left is named.
+# A step that takes too long does not stop the others. Steps without time left are listed.
 SLOW=600 check --only '^(tests|doctor|report|single)$' --limit 2; ends 1; has "at most 2 s"
 folder=results/gpu-check-0005
 is tests too_long; is single passed; is report passed
@@ -54,7 +54,7 @@ folder=results/gpu-check-0006
 is tests too_long; is tests-2 no_time; is single no_time
 
 # --- what cannot begin ------------------------------------------------------------------------------------------------
-# refuses TEXT ARGUMENT...: status 2, nothing left behind.
+# refuses TEXT ARGUMENT...: status 2, and no new folder.
 refuses() { local text=$1; shift; check "$@"; ends 2; has "$text"; [[ $(ls results) == $(printf 'gpu-check-%04d\n' {1..6}) ]] || fail "it left: $(ls results)"; }
 refuses "File exists" "a folder"
 refuses "unknown flag '--fast'" --fast

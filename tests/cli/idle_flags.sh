@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # QUICK
-# Flags that change nothing beside the others are refused, and what a flag adds to a report is on its first screen
-# (src/cli/flag_effects.cpp; each command ends by itself where that table lacks one of its flags).
+# Flags that have no effect together with the others are refused, and what a flag adds to a report is on its first
+# screen (src/cli/flag_effects.cpp). If the table in that file lacks a flag of a command, any use of the command fails.
 set -euo pipefail
 command=
 # shellcheck source=tests/cli/checks.bash
 source "$(dirname "$0")/checks.bash"
 
-# idle TEXT COMMAND ARGUMENT...: refused, for the flag changes nothing.
+# idle TEXT COMMAND ARGUMENT...: the command is refused because the flag has no effect.
 idle() {
   local text=$1
   command=$2
@@ -19,7 +19,7 @@ idle() {
 printf 'training: {model: mlp, strategy: ddp, batch_size: 1}\n' >tiny.yaml
 printf 'collectives: {operation: all_reduce, bytes: 64, transport: mpi}\n' >calls.yaml
 
-# Report: a table that --table leaves out.
+# report: --table leaves out the table that the flag affects.
 idle '--price' report small.h5 --table strategies --price 2
 idle 'add --table goodput' report small.h5 --table strategies --restart 10m --checkpoint-write 1s
 idle '--price' report small.h5 --table strategies --table goodput --price 2
@@ -28,7 +28,7 @@ idle 'add --table interconnects' report small.h5 --table costs --price 2 --link 
 "$shardmark" report small.h5 --table strategies --table cost --price 2 >out
 "$shardmark" report small.h5 --restart 10m --checkpoint-write 1s --table goodput --price 2 >out
 
-# --overwrite, where nothing is written.
+# --overwrite is refused if nothing is written.
 for line in 'report small.h5' 'report small.h5 --csv -' 'report small.h5 --json' 'predict shaped.h5 --ranks 8' interconnect \
   'compare small.h5 again.h5' 'export small.h5 --json -' 'reference list' 'plan tiny.yaml'; do
   # shellcheck disable=SC2086
@@ -48,7 +48,7 @@ idle 'after --: --steps' launch tiny.yaml --print --container apptainer -- --dur
 idle '--report' launch tiny.yaml --print --container apptainer --report
 (unset SLURM_JOB_ID && idle '--requeue' launch tiny.yaml --requeue)
 
-# One step has no axis that does nothing.
+# In a single step, a value of an axis without effect is refused.
 idle '--pipeline-schedule: pipeline_schedule gpipe' plan --step ddp --pipeline-schedule gpipe
 idle '--stages: stages blocks' plan --step ddp --stages blocks
 idle '--rank-order: rank_order pp-dp' plan --step ddp -n 2 --pipeline 2 --rank-order pp-dp
@@ -57,14 +57,14 @@ idle '--step: prefetch 2 of fsdp' plan --step 'fsdp(shard=gradients, prefetch=2)
 "$shardmark" plan --step ddp --pipeline-schedule 1f1b --stages flops >out
 "$shardmark" plan --step ddp --precision bf16 --reduce-dtype fp32 >out
 
-# A plan joins points of one step, and says so once.
+# A plan merges points that run the same step, and says so once.
 printf 'training: {model: mlp, strategy: ddp, batch_size: 1, pipeline_schedule: [gpipe, 1f1b, zero_bubble], stages: [flops, blocks]}\n' >same.yaml
 "$shardmark" plan same.yaml --json >plan.json 2>err
 grep -q '"num_points": 1,' plan.json || fail "one step is several points: $(head -5 plan.json)"
 [[ $(wc -l <err) == 2 ]] || fail "not a line for each axis: $(cat err)"
 has err 'warning: same.yaml: pipeline_schedule gpipe, zero_bubble changes nothing' 'stages blocks changes nothing'
 
-# The first screen has what a flag adds.
+# The first screen shows what a flag adds.
 "$shardmark" report small.h5 --price 2 >out
 has out 'Costs at 2.000 per GPU-hour' 'Tables, each with --table NAME'
 "$shardmark" report small.h5 --restart 10m --checkpoint-write 1s >out

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark import on the logs and tables of tests/data/import: import -> report -> compare -> predict, points that are kept
-# apart, and bad input: one line and exit status 2, nothing written.
+# shardmark import with the logs and tables of tests/data/import: import, then report, compare and predict, and points
+# that must be kept apart. Bad input gives one line and exit status 2, and writes nothing.
 set -euo pipefail
 
 # shellcheck source=tests/cli/checks.bash
 source "$(dirname "$0")/checks.bash"
 cp "$data"/../import/* .
 
-# imports ARGUMENT...: it does, without a warning but for those in `err`.
+# imports ARGUMENT...: the import succeeds. Its warnings are in `err`.
 imports() { "$shardmark" import "$@" >out 2>err || fail "import $*: $(cat out err)"; }
 warned() { has err "$@"; }
 quiet() { [[ ! -s err ]] || fail "warnings that nobody expects: $(cat err)"; }
 
-# What a user types and sees first.
+# The first command that a user types, and its output.
 imports nccl-2.13-two-nodes.log --operation all_reduce --device "NVIDIA H100 80GB HBM3" --nodes 2 -o theirs.h5
 quiet
 has out 'theirs.h5: 10 points of 1 launch, imported from nccl-2.13-two-nodes.log (nccl-tests); look at it: shardmark report theirs.h5'
@@ -24,7 +24,7 @@ has report '8,589,934,592' '81,958' '197'
 "$shardmark" export theirs.h5 --json - >json
 has json '"hash"' '"flags"' '"times"' 'mean over iterations'
 
-# Launches: two files are two, and two studies of theirs are compared launch by launch.
+# Two files are two launches, and two imported studies are compared launch by launch.
 imports nccl-2.18-rep1.log nccl-2.18-rep2.log --nodes 1 -o both.h5
 quiet
 has out '32 points of 2 launches'
@@ -36,7 +36,8 @@ has out 'Comparison of step times: 1 launch before, 1 launch after' 'fewer than 
 "$shardmark" compare --old both.h5 --new one.h5 >out || [[ $? == 4 ]] || fail "compare: $(cat out)"
 has out '2 launches before, 1 launch after'
 
-# What is whole of a cut log, and damaged lines by number; wrong elements are an outcome.
+# The complete part of a truncated log is imported, damaged lines are reported by number, and wrong elements are an
+# outcome.
 imports nccl-2.18-cut.log --nodes 1 -o cut.h5
 warned 'nccl-2.18-cut.log:20: ends inside a table: 10 results of it are imported'
 imports nccl-2.18-damaged.log --nodes 1 -o damaged.h5
@@ -44,7 +45,7 @@ warned 'nccl-2.18-damaged.log:16: left out' 'nccl-2.18-damaged.log:20: left out'
 "$shardmark" report damaged.h5 >report
 has report '1 wrong' '17 elements differed'
 
-# Other machines, links and programs are never joined: each keeps its own rows.
+# Other machines, links and programs are never merged. Each has its own rows.
 imports nccl-2.18-rep1.log --link ndr400 --nodes 1 -o link.h5
 "$shardmark" report one.h5 link.h5 --json >json
 python3 - <<'PYTHON' || fail "points over different links: $(head -c 3000 json)"
@@ -66,7 +67,7 @@ machines = {row["machine"] for row in tables["collective_all_reduce_2"]["rows"]}
 assert len(machines) == 3, machines
 PYTHON
 
-# A table: scaling and its laws; nothing is predicted without times of blocks, and that is said.
+# A table gives scaling and its laws. Without block times nothing is predicted, and the command says so.
 imports training.csv --device "NVIDIA H100 80GB HBM3" --transport nccl -o training.h5
 quiet
 "$shardmark" report training.h5 >report
@@ -84,7 +85,7 @@ quiet
 "$shardmark" report mlperf.h5 >report
 has report 'llama31_8b' 'AMD Instinct MI350X'
 
-# Refused, with nothing written.
+# These are refused, and nothing is written.
 rm -f no.h5
 refuses 'give --operation' nccl-2.10-all-reduce.log -o no.h5
 refuses 'busbw 0.05 contradicts' nccl-2.10-all-reduce.log --operation all_gather -o no.h5
@@ -120,7 +121,7 @@ command=predict refuses 'no times of blocks, as after an import' names.h5
 printf 'ranks,model,strategy,batch_size,step_s\n8,gpt2_xl(layers=48,ddp,4,1\n' >slip.csv
 refuses "slip.csv:2: model: 'gpt2_xl(layers=48'" slip.csv --device x --transport nccl -o no.h5
 
-# As spreadsheets, containers and other programs write it.
+# Tables as spreadsheets, containers and other programs write them.
 imports excel.csv --device x --transport nccl -o excel.h5
 has out '2 points of 1 launch'
 imports table.jsonl --device x --transport nccl -o lines.h5
@@ -130,7 +131,7 @@ has out '2 points of 1 launch'
 imports osu-compose.txt --ranks 2 --device x --transport mpi -o compose.h5
 has out '2 points of 1 launch'
 
-# Operations that were started another way are another transport, and compare names it.
+# Operations that were started in another way count as another transport, and compare names it.
 sed 's/agg iters: 1/agg iters: 4/' nccl-2.18-rep1.log >aggregated.log
 imports aggregated.log --nodes 1 -o aggregated.h5
 refuses 'times of another kind' nccl-2.18-rep2.log aggregated.log --nodes 1 -o no.h5
@@ -141,7 +142,7 @@ status=0
 [[ $status != 0 ]] || fail "two kinds of times are compared: $(cat out)"
 grep -qF 'aggregated' out err || fail "compare does not say what differs: $(cat out err)"
 
-# Flags that say nothing, or what a file contradicts.
+# Flags without a meaningful value, and flags that contradict a file, are refused.
 refuses '--device' nccl-2.18-rep1.log --nodes 1 --device ' ' -o no.h5
 refuses '--link' nccl-2.18-rep1.log --nodes 1 --link $'foo bar\n' -o no.h5
 refuses '--transport' training.csv --device x --transport 'nccl 2.2' -o no.h5
@@ -149,7 +150,7 @@ refuses 'not 8 as --ranks says' training.csv --device x --transport nccl --ranks
 refuses 'it is training, not all_gather as --operation says' training.csv --device x --transport nccl --operation all_gather -o no.h5
 refuses 'give --nodes 1 if they share that GPU, or --nodes 2' nccl-2.18-rep1.log -o no.h5
 
-# A name that a killed import left, and a disk that is full: nothing is promised that is not there.
+# The name is taken by the remains of a killed import, and the disk is full: no file is promised that does not exist.
 : >left.h5.journal
 refuses 'left.h5.journal is there' names.csv --device x --transport nccl -o left.h5
 status=0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark interconnect, also called predict with a model and no study: its tables, and one line for bad input.
+# shardmark interconnect, which is also predict with a model and without a study: its tables, and one line for bad
+# input.
 set -euo pipefail
 
 # shellcheck source=tests/cli/checks.bash
@@ -12,7 +13,7 @@ has text '450 GB/s'
 ! grep -q 'Amdahl' text || fail "Amdahl's curves need a step time"
 is_narrow text
 
-# 124,439,808 parameters in fp32 on 2 ranks: 2 (5 us + 248.9 MB / 12.5 GB/s) = 39.83 ms
+# 124,439,808 parameters in fp32 on 2 ranks take 2 (5 us + 248.9 MB / 12.5 GB/s) = 39.83 ms.
 "$shardmark" interconnect --model gpt2 --ranks 2 --step 120ms --link mine=5us,12.5GB/s --markdown >markdown
 has markdown '39.83'
 has markdown "Amdahl's curve"

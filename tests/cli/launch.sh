@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # NEEDS torch
 # NOT BESIDE FAULTS a rank that it kills would be taken for one that the kernel killed for want of memory.
-# shardmark launch and submit, and jobs/sweep.sh around launch: which command starts, how studies are numbered, linked and
-# resumed, and that a sweep goes on after ranks die in a point. mpirun and sbatch are stand-ins where only the command counts.
+# shardmark launch and submit, and jobs/sweep.sh, which calls launch: the command that is started, how studies are
+# numbered, linked and resumed, and that a sweep continues after ranks die during a point. mpirun and sbatch are
+# stand-ins where only the command matters.
 set -euo pipefail
 
 # shellcheck source=tests/cli/stand_ins.bash
@@ -24,7 +25,7 @@ Y
 link_is() { [[ $(readlink results/tiny.h5) == "$1" ]] || fail "results/tiny.h5 should link $1"; }
 
 # --- the command ------------------------------------------------------------------------------------------------------
-# The stand-in leaves what a run leaves: a published study, or nothing when it is told to fail.
+# The stand-in leaves the same files as a run: a published study, or nothing if it is told to fail.
 answers mpirun 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) 4.1.4"; exit; fi
 if [[ -n ${KILL:-} ]]; then kill -9 $$; fi
 echo "mpirun $*"; while [[ $1 != -o ]]; do shift; done; [[ -n ${STATUS:-} ]] || echo study >"$2"
@@ -38,7 +39,7 @@ sweep -n 1
 ends 0; has "1 rank on 1 node" "-n 1 $program run suites/tiny.yaml -o results/tiny-0001.h5"; link_is tiny-0001.h5
 sweep -n 500 -- --steps 3
 ends 0; has "--oversubscribe" "mpi_yield_when_idle 1" "--bind-to none" "-o results/tiny-0002.h5 --steps 3"; link_is tiny-0002.h5
-STATUS=1 sweep -n 1; ends 3    # the launcher's own: ours would tell of something measured
+STATUS=1 sweep -n 1; ends 3    # the status of the launcher itself; ours would mean that something was measured
 STATUS=2 sweep -n 1; ends 2; link_is tiny-0002.h5
 sweep -n 1 --resume; ends 0; has "-o results/tiny-0002.h5 --resume" "resuming"
 sweep -n 2 --print -- --steps 3; ends 0; has "OMP_NUM_THREADS=1 mpirun" "-n 2" "tiny-0003.h5 --steps 3"; lacks "ranks on" "'"
@@ -49,20 +50,20 @@ STATUS=3 sweep -n 1 -o results/none.h5
 ends 3; has "no point was running, so it is not tried again"
 KILL=1 sweep -n 1 -o results/none.h5
 ends 137; has "so it is started once more" "so it is not tried again"
-STAYS=$home/tests/data/studies/shaped.h5 sweep -n 1 -o results/stays.h5    # a rank that is stopped after the last point: mpirun waits for it forever
+STAYS=$home/tests/data/studies/shaped.h5 sweep -n 1 -o results/stays.h5    # a rank is stopped after the last point, so mpirun never ends
 ends 0; has "the study is complete, but its job did not end; ended it"
-for dead in 1 5 137 139; do    # mpirun lost a node, the watchdog named it, or a rank died when all was done
+for dead in 1 5 137 139; do    # mpirun lost a node, the watchdog reported a rank, or a rank died after everything was done
   STAYS=$home/tests/data/studies/shaped.h5 AFTER=0 STATUS=$dead sweep -n 1 -o results/died-$dead.h5
   ends 0; has "the study is complete; its job then failed"
 done
-STATUS=1 sweep -n 1 -o results/died-5.h5 --resume    # complete, but not by this job, which did not come up
+STATUS=1 sweep -n 1 -o results/died-5.h5 --resume    # complete, but not by this job, which did not start
 ends 3; has "no point was running, so it is not tried again"
 if PATH=$dir/bin:$PATH jobs/sweep.sh suites/tiny.yaml -n 1 -o results/full.h5 2>/dev/full; then :; else fail "a full disk for messages ended the sweep"; fi
 answers nvidia-smi 'printf "GPU 0: H200 (UUID: a)\nGPU 1: H200 (UUID: b)\n"'
 unset CUDA_VISIBLE_DEVICES
 sweep; ends 0; has "2 ranks on 1 node" "-n 2 "
 CUDA_VISIBLE_DEVICES=1 sweep --print; ends 0; has "-n 1"
-CUDA_VISIBLE_DEVICES=1,7,0 sweep --print; ends 0; has "-n 1"    # there is no GPU 7: CUDA stops reading there
+CUDA_VISIBLE_DEVICES=1,7,0 sweep --print; ends 0; has "-n 1"    # there is no GPU 7, and CUDA stops parsing there
 CUDA_VISIBLE_DEVICES=0,1 sweep --print; ends 0; has "-n 2"
 answers nvidia-smi 'exit 9'
 echo "LAUNCHER=srun RANKS_PER_NODE=2 SRUN_FLAGS=(--gpu-bind=none '--x=a b') CONTAINER=(apptainer exec x.sif)" >jobs/env.sh
@@ -74,14 +75,14 @@ ends 2; has "2 heterogeneous groups with 7 nodes in all (SLURM_HET_SIZE), and la
 SLURM_JOB_ID=7 SLURM_HET_SIZE=1 sweep; ends 0
 rm jobs/env.sh
 
-# One clear line each.
+# Each mistake gives one clear line.
 sweep -n none; ends 2; has "none"
 OMP_PLACES=cores sweep -n 2 --print; ends 0; has "OMP_PROC_BIND=false"
-# Flags of run in front of -- : what to type. Words stand in the order in which they were typed.
+# If flags of run come before --, the error shows what to type. It keeps the order of the words.
 sweep --steps 3; ends 2; has "--steps belongs to run: shardmark launch" "suites/tiny.yaml -- --steps 3"
 says_launch() { local words=$1; shift; runs "$program" launch tiny "$@"; ends 2; has "$words"; }
 for flag in $(PATH=$PATH "$program" run --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
-  case $flag in --help | --help-all | --output | --resume | --rerun-failed | --ranks | --repetition) continue ;; esac    # launch has them, too, or gives them
+  case $flag in --help | --help-all | --output | --resume | --rerun-failed | --ranks | --repetition) continue ;; esac    # launch has these, too, or sets them
   says_launch "$flag belongs to run: shardmark launch tiny -- $flag" "$flag"
 done
 says_launch "--strategies, --quiet belong to run: shardmark launch tiny -n 2 -- --strategies 'fsdp(shard=full)' --quiet --seed 3" \
@@ -111,7 +112,8 @@ for time in 999999d 9999-25; do runs "$program" submit suites/tiny.yaml --time=$
 runs "$program" submit suites/tiny.yaml --print -- --time-limit 1e300; ends 2; lacks "#SBATCH"
 LAUNCHER=torchrun runs "$program" submit suites/tiny.yaml --print; ends 2; has "LAUNCHER=torchrun" "mpirun, srun"
 runs "$program" submit suites/tiny.yaml --time 2m --print; ends 2; has "signalled 120 s before"
-# What is printed is what is submitted: account and partition of env.sh are in it, and so are flags for sbatch.
+# The printed script is the one that is submitted: it contains the account and partition of env.sh, and the flags for
+# sbatch.
 printf 'export SBATCH_ACCOUNT=mine SBATCH_PARTITION=cpu\necho loaded\n[[ -n $NONE ]] && export OTHER=1\n' >jobs/env.sh
 runs "$program" submit suites/tiny.yaml --print --sbatch-flag=--partition=gpu --sbatch-flag=--qos --sbatch-flag=long
 ends 0; has "#SBATCH --account=mine" "#SBATCH --partition=gpu" "#SBATCH --qos=long"; lacks "partition=cpu" "loaded"
@@ -125,7 +127,7 @@ runs "$program" submit suites/none.yaml; ends 2; has "none.yaml"
 runs "$program" submit suites/tiny.yaml --rerun-failed --print; ends 2; has "-o"
 runs "$program" submit suites/tiny.yaml --rerun-failed -o results/own.h5 --print; ends 0; has "rerun_failed=--rerun-failed"
 answers sbatch 'echo "account $SBATCH_ACCOUNT"; cat "$1"'
-printf 'export SBATCH_ACCOUNT=mine\n[[ -n $NONE ]] && export OTHER=1\n' >jobs/env.sh    # ends in a test that fails
+printf 'export SBATCH_ACCOUNT=mine\n[[ -n $NONE ]] && export OTHER=1\n' >jobs/env.sh    # the last command is a test that fails
 PATH=$dir/bin:$PATH runs "$program" submit suites/tiny.yaml suites/tiny.yaml; ends 0; has "account mine" "#SBATCH --array=0-1"
 echo 'export SBATCH_ACCOUNT=here' >here.sh; echo 'export SBATCH_ACCOUNT=wrong' >bin/here.sh
 PATH=$dir/bin:$PATH runs "$program" submit --env here.sh suites/tiny.yaml; ends 0; has "account here" "env_file='$dir/here.sh'"
@@ -135,7 +137,8 @@ ends 0; has "given --time=0-02:00:00 --partition=gpu results/submit-0003.sbatch"
 [[ -s results/submit-0001.sbatch ]] || fail "the script is not kept"
 rm jobs/env.sh bin/sbatch
 
-# A task of an array is requeued, not the array; nothing is said to be kept where nothing was begun.
+# One task of a job array is requeued instead of the whole array. If nothing was begun, the output does not say that
+# results were kept.
 answers scontrol 'echo "scontrol $*" >>requeued'
 answers timeout 'shift; exec "$@"'
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; exit; fi
@@ -149,13 +152,13 @@ wait $launched || true
 [[ $(cat requeued) == "scontrol requeue 7_1" ]] || fail "not the task alone was requeued: $(cat requeued out)"
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; exit; fi; kill -TERM $PPID; sleep 60'
 PATH=$dir/bin:$PATH runs "$program" launch suites/tiny.yaml -n 1 -o results/nothing.h5; ends 143; has "nothing was measured yet"
-# nohup holds.
+# nohup still works.
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; exit; fi; kill -HUP $PPID; sleep 1; exit 3'
 PATH=$dir/bin:$PATH runs nohup "$program" launch suites/tiny.yaml -n 1 -o results/nothing.h5; ends 3
 rm bin/timeout bin/scontrol
 
 # --- deaths -----------------------------------------------------------------------------------------------------------
-# outcomes STUDY: how many points have which outcome, in how many attempts.
+# outcomes STUDY: prints how many points have each outcome, with the number of attempts.
 outcomes() {
   "$program" export "$1" --json - | python3 -c '
 import collections, json, sys
@@ -165,7 +168,7 @@ print(sorted(collections.Counter((p["outcome"], p["attempts"], p["ended_job"]) f
 }
 launch() { timeout 300 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=--oversubscribe "$@"; }
 
-# A rank is killed while a point runs: that point is measured in the second attempt.
+# If a rank is killed during a point, that point is measured again in a second attempt.
 launch -o "$dir/killed.h5" >out 2>&1 &
 launched=$!
 began() { [[ $(wc -l <killed.h5.journal) -gt 3 && $(tail -n 1 killed.h5.journal) == *'"began"'* ]]; } 2>/dev/null
@@ -173,7 +176,7 @@ PAUSE=0.01 wait_for 300 "a point that has begun" began
 for pid in $(pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5"); do
   if grep -qz '^OMPI_COMM_WORLD_RANK=0$' "/proc/$pid/environ"; then victim=$pid; fi
 done
-for ((i = 0; i < 1000; ++i)); do    # rank 0 writes the journal: stopped, it stays in its point
+for ((i = 0; i < 1000; ++i)); do    # rank 0 writes the journal, so it stays in this point while it is stopped
   kill -STOP "$victim"
   until grep -q '^State:.T' "/proc/$victim/status"; do sleep 0.01; done
   if began; then break; fi
@@ -181,7 +184,7 @@ for ((i = 0; i < 1000; ++i)); do    # rank 0 writes the journal: stopped, it sta
 done
 cp killed.h5.journal busy.h5.journal
 cp killed.h5.samples busy.h5.samples
-"$program" report busy.h5 | tr '\n' ' ' >screen    # in the middle of a sweep of 12 points
+"$program" report busy.h5 | tr '\n' ' ' >screen    # during a sweep of 12 points
 [[ $(cat screen) =~ ^[^:]*:\ ([0-9]+)\ point.*Unfinished:\ ([0-9]+)\ point.*--resume ]] || fail "an unfinished study: $(cat screen)"
 ((BASH_REMATCH[1] + BASH_REMATCH[2] == 12)) || fail "not 12 points in all: $(cat screen)"
 "$program" report killed.h5.journal --html screen.html >/dev/null && grep -q 'Unfinished: ' screen.html || fail "the page of an unfinished study"
@@ -191,10 +194,10 @@ said=$(cat out); ends 0; has "was killed by signal 9" "it is tried once more" "f
 [[ $(outcomes killed.h5) == *"('ok', 2, False), 1)"* ]] || fail "no point in its second attempt: $(outcomes killed.h5)"
 if pgrep -f "^$program run suites/tiny.yaml -o $dir/killed.h5" >/dev/null; then fail "ranks are left"; fi
 
-# The lock of the ranks outlives them, as on a shared file system: it is waited for, unless a signal comes.
+# The lock of the ranks may outlive them, as on a shared file system. launch waits for it unless a signal arrives.
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; else touch busy.h5.journal; exit 137; fi'
 exec 9<busy.h5.journal
-flock 9    # held until 9 is closed, however late launch comes
+flock 9    # held until descriptor 9 is closed, however late launch starts
 waits() { wait_for 300 "words that it waits" grep -q 'waiting for it' out; }
 PATH=$dir/bin:$PATH "$program" launch suites/tiny.yaml -n 1 -o busy.h5 --resume >out 2>&1 9<&- &
 launched=$!
@@ -210,7 +213,7 @@ exec 9<&-
 status=0; wait $launched || status=$?
 said=$(cat out); ends 137; has "waiting for it" "it is tried once more" "so it is not tried again"
 exec 9<busy.h5.journal
-flock 9    # a requeued job, whose node was lost, waits before it starts anything
+flock 9    # a requeued job whose node was lost waits before it starts anything
 : >out
 SLURM_RESTART_COUNT=1 launch -o busy.h5 --resume --launcher-flag=--frob >out 2>&1 9<&- &
 launched=$!
@@ -219,7 +222,7 @@ exec 9<&-
 wait $launched || true
 said=$(cat out); has "waiting for it" "frob"
 
-# A point that has failed for good stays so, until it is asked for again.
+# A point that failed in both attempts is not measured again unless the user asks for it.
 python3 - busy.h5.journal <<'PYTHON'
 import json, sys
 def seal(line):
@@ -235,7 +238,7 @@ with open(sys.argv[1], "w") as journal:
             line["record"]["attempts"] = 2
         journal.write(seal(line))
 PYTHON
-runs timeout 300 "$program" launch suites/tiny.yaml --launcher-flag=--oversubscribe -o busy.h5 --resume    # as many ranks as it has
+runs timeout 300 "$program" launch suites/tiny.yaml --launcher-flag=--oversubscribe -o busy.h5 --resume    # with as many ranks as the study has
 ends 1; has "2 ranks on 1 node"; has "1 failed or wrong (to measure them again: $program launch suites/tiny.yaml" " --resume --rerun-failed)"
 [[ $(outcomes busy.h5) == *"('failed', 2, True), 1), (('ok', 1, False), 11)"* ]] || fail "not one failed point: $(outcomes busy.h5)"
 runs launch -o busy.h5 --resume --rerun-failed

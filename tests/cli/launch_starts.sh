@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# Starts of shardmark launch and submit that go wrong: many at once, programs that cannot be started, kill -9, folders that
-# cannot be written. mpirun and sbatch are stand-ins where only what launch makes of them counts.
+# Tests starts of shardmark launch and submit that go wrong: many at the same time, programs that cannot be started,
+# kill -9, and folders that are not writable. mpirun and sbatch are stand-ins where only what launch does with them
+# matters.
 set -euo pipefail
 
 # shellcheck source=tests/cli/stand_ins.bash
@@ -17,7 +18,8 @@ training: {model: {mlp: {features: 8, width: 16, layers: 2}}, strategy: [single,
 Y
 
 standing_in() { PATH=$dir/bin:$PATH runs "$@"; }
-# at_once COUNT COMMAND...: so many of it; what each says and returns is in said-N and status-N.
+# at_once COUNT COMMAND...: runs COUNT copies of the command at the same time. Their outputs and statuses are in said-N
+# and status-N.
 at_once() {
   local n count=$1 pids=()
   shift
@@ -37,14 +39,15 @@ at_once 12 "$program" launch suites/tiny.yaml -n 1 --report
 said=$(cat said-*)
 [[ $(sort -u status-*) == 0 ]] || fail "not all of 12 launches measured: $(cat status-*)"
 [[ $(grep -ho -e '-> results/tiny-[0-9]*.h5' said-* | sort -u | wc -l) == 12 ]] || fail "12 launches have not 12 studies"
-for n in {0..11}; do    # each reports its own
+for n in {0..11}; do    # each launch reports its own study
   own=$(grep -o 'tiny-[0-9]*' "said-$n" | head -n 1)
   [[ $(grep -o 'tiny-[0-9]*' "said-$n" | sort -u) == "$own" ]] && grep -q 'samples/s' "said-$n" || fail "$(cat "said-$n")"
 done
 [[ $(ls results) == $(printf 'tiny-%04d.h5\n' {1..12}; echo tiny.h5) ]] || fail "left in results: $(ls results)"
 [[ $(readlink results/tiny.h5) == tiny-0012.h5 ]] || fail "results/tiny.h5 links $(readlink results/tiny.h5)"
 
-# One study for two, by -o: ranks that are refused it have not measured it, though it is complete by then.
+# Two launches write the same study, given with -o. The one that is refused has not measured it, although it is complete
+# by then.
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; exit; fi
 while [[ $1 != -o ]]; do shift; done
 if mkdir "$2.mine" 2>/dev/null; then sleep 2; cp "$STUDY" "$2.new"; mv "$2.new" "$2"; else until [[ -e $2 ]]; do sleep 0.1; done; exit 2; fi'
@@ -57,7 +60,7 @@ at_once 12 "$program" submit suites/tiny.yaml
 [[ $(cat said-{0..11} | sort) == $(printf 'results/submit-%04d.sbatch\n' {1..12}) ]] || fail "12 submits: $(cat said-*)"
 rm -r results
 
-# Killed before its ranks began anything: its number is passed over, or begun by --resume.
+# A launch is killed before its ranks began anything. Its number is skipped, or used by --resume.
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; else kill -9 $PPID; fi'
 standing_in "$program" launch suites/tiny.yaml -n 1
 answers mpirun 'if [[ $1 == --version ]]; then echo "Open MPI"; else echo "$*"; fi'
@@ -76,7 +79,8 @@ standing_in "$program" submit suites/tiny.yaml; ends 2; has "results"
 rm results
 
 # --- programs that cannot be started ----------------------------------------------------------------------------------
-# cannot_start REASON FLAGS...: the launcher's reason in one line, one try, status 2, nothing left.
+# cannot_start REASON FLAGS...: launch prints the launcher's reason in one line, tries once, exits with status 2 and
+# leaves no files.
 cannot_start() {
   local reason=$1
   shift
@@ -126,7 +130,7 @@ no_ranks() { within 300 has_no_ranks "$1" || fail "ranks go on: $(ranks "$1")"; 
 no_segments() { local file; for file in $held; do [[ ! -e $file ]] || return 1; done; }
 gone() { within 300 no_segments || fail "left of $held"; }
 
-starts alone    # mpirun ends with launch, and takes its ranks and all that they share along
+starts alone    # mpirun ends together with launch, and removes its ranks and their shared memory
 kill -9 $launched; wait $launched 2>/dev/null || true
 no_ranks alone
 no_files() { [[ -z $(find tmp -type f) ]]; }

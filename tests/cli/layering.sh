@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
 # QUICK
-# The house rules a machine can check: a folder includes only what stands above it, the analysis side needs no torch, MPI or
-# CUDA, only base/log writes to the standard streams, and each file opens with what it is, unless it implements a header that says so; no
-# namespace has two types of one name, of which a linked program would take either (the one-definition rule).
+# Checks the house rules that a machine can check: a folder includes only folders before it in the list, the analysis
+# side needs no LibTorch, MPI or CUDA, only base/log writes to the standard streams, and each file begins with a comment
+# that says what it is, unless it implements a header that says so. No namespace may have two types with the same name,
+# because a linked program would use either of them (the one-definition rule).
 set -euo pipefail
 
 readonly LAYERS=(base schema specs strategies plan import data/order data/files launch comm/watch comm/mpi/engine doctor device comm doctor/machine kernels models data executor sweep train cli)
-# The rooms of analysis, in the same order; "analysis" itself holds the report, which puts the tables together.
+# The folders of analysis, in the same order. "analysis" itself has the report, which combines the tables.
 readonly ROOMS=(analysis/{table,frame,stats,reference,findings,predict,render,tables,bmwg,overview} analysis analysis/{compare,plots,page})
 readonly PLAIN=(base schema specs strategies plan import data/order data/files launch)
 readonly LIGHT=("${PLAIN[@]}" comm/watch comm/mpi/engine doctor)
-# Only base/log writes to the standard streams: what files and flags hold is shown there, not obeyed by a terminal.
+# Only base/log writes to the standard streams. It escapes control characters from files and flags.
 readonly PRINTS='fmt::print|std::(fputs|fprintf|printf|puts|fwrite)|std::(cout|cerr)'
 readonly HEAVY='#include [<"](ATen|c10|torch|mpi\.h|cuda|nccl|nvml)'
 
-# Lines of `file` that include a folder of the house which is not in the list that follows. A path in quotes names one; of
-# nested ones (comm, comm/watch) the inner; files of the own folder are written with it, too.
+# Prints the lines of `file` that include a folder of this repository which is not in the list that follows. A path in
+# quotes names a folder; if folders are nested (comm, comm/watch), the inner one counts. Files in the same folder are
+# included with their folder, too.
 bad_includes() {
   local file=$1
   shift
@@ -30,7 +32,8 @@ bad_includes() {
     }' "$file"
 }
 
-# Of the files named: types that another file has in the same namespace; what unnamed namespaces hold is a file's own.
+# Finds types that two of the given files define in the same namespace. Types in unnamed namespaces are local to their
+# file.
 readonly SAME_TYPES='
 FNR == 1 { space = ""; unnamed = 0 }
 /^namespace [a-z_:0-9]+ \{/ { space = $2 }
@@ -42,7 +45,7 @@ FNR == 1 { space = ""; unnamed = 0 }
   else file[name] = FILENAME
 }'
 
-# Prints every broken rule under a root that has src/ and analysis/.
+# Prints all violations of the rules below a root that has src/ and analysis/.
 broken_rules() {
   local root=$1 layer above=() file
   for layer in "${LAYERS[@]}"; do
@@ -57,13 +60,13 @@ broken_rules() {
     while read -r file; do bad_includes "$file" "${above[@]}"; done < <(
       find "$root/$layer" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')' 2>/dev/null | sort)
   done
-  # Commands outside cli/run/ are in every build.
+  # Commands outside of cli/run/ are in every build.
   while read -r file; do bad_includes "$file" "${PLAIN[@]}" "${ROOMS[@]}" cli; done < <(find "$root/src/cli" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')')
   while read -r file; do grep -nE "$HEAVY" "$file" | sed "s|^|$file:|" || true; done < <(
     for layer in "${LIGHT[@]}"; do sources_of_layer "$root/src" "$layer"; done
     sources "$root/analysis")
   while read -r file; do
-    case $file in */base/log.cpp | */cli/export.cpp | */cli/submit.cpp) continue ;; esac  # JSON of a study; the file of a job
+    case $file in */base/log.cpp | */cli/export.cpp | */cli/submit.cpp) continue ;; esac  # JSON of a study, and the file of a job
     grep -nE "$PRINTS" "$file" | sed "s|^|$file:|" || true
   done < <(sources "$root/src" "$root/analysis")
   sources "$root/src" "$root/analysis" | xargs --no-run-if-empty awk "$SAME_TYPES"
@@ -78,7 +81,7 @@ sources() {
   ((${#dirs[@]} == 0)) || find "${dirs[@]}" -name '*.cpp' -o -name '*.h' | sort
 }
 
-# Without the files of layers that are nested in it.
+# sources_of_layer ROOT LAYER: the sources of a layer, without those of layers nested in it.
 sources_of_layer() {
   local inner nested='^$'
   for inner in "${LAYERS[@]}"; do [[ $inner != "$2"/* ]] || nested+="|/src/$inner/"; done
@@ -88,10 +91,10 @@ sources_of_layer() {
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# First the check itself: each of these files breaks one rule, and the good one none.
+# First checks the check itself: each of these files violates one rule, and the good file violates none.
 house=$scratch/house
 mkdir -p "$house"/src/{base,schema,comm/mpi/engine,executor,strategies,cli/run} "$house"/analysis/{frame,tables}
-expect() {  # path, content, what the complaint must hold (empty: none)
+expect() {  # path, content, text of the violation (empty: none)
   printf '%b\n' "$2" >"$house/$1"
   local said
   said=$(broken_rules "$house")

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # NEEDS torch
 # NOT BESIDE FAULTS it kills mpirun, which leaves shared memory behind for a moment.
-# run --openmetrics: a running sweep's points and progress in a file that is always whole; what it says at the end, after
-# kill -9, and when it cannot be written; which files are refused.
+# run --openmetrics: the points and the progress of a running sweep, in a file that is complete at any time. Also its
+# contents at the end and after kill -9, what happens if it cannot be written, and which files are refused.
 set -euo pipefail
 program=$(realpath "$1")
 home=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(realpath "$(mktemp -d)")
 cd "$dir"
 job=
-# The launcher and the ranks that this script has started: those that run in its folder.
+# Prints the launcher and the ranks that this script has started, which are those that run in its folder.
 ours() {
   pgrep -f "$program run" | while read -r pid; do [[ $(readlink "/proc/$pid/cwd") != "$dir" ]] || echo "$pid"; done
 }
-# With the memory that they share, which a killed mpirun leaves behind, and which tests of leftovers would find.
+# Also removes their shared memory. A killed mpirun leaves it behind, and tests that look for leftovers would find it.
 kill_ours() {
   local all shared
   mapfile -t all < <(ours)
@@ -64,7 +64,8 @@ python3=$home/.venv/bin/python3
 [[ -x $python3 ]] || python3=python3
 metrics() { "$python3" check.py "$@" || fail "$*: $(cat "$1")"; }
 
-# To the end, read meanwhile as a collector does: never half a file. 9 points, of which those of 3 ranks are skipped.
+# Runs to the end while the file is read as a collector does: it is always complete. There are 9 points, and those of 3
+# ranks are skipped.
 run tiny.yaml -o x.h5 --openmetrics live.prom 2>err &
 job=$!
 seen=0
@@ -80,7 +81,7 @@ metrics live.prom running 0 done_points 9 to_go_points 0 failed_points 0 point_s
 "$program" report x.h5 --openmetrics after.prom
 diff <(grep -v sweep_ live.prom) after.prom || fail "a sweep that has ended says something else than its report"
 
-# The end of a run by kill -9: what was true then, and when that was. Then the same file again, by the run that goes on.
+# After kill -9, the file has the last values and their time. Then the resumed run writes the same file again.
 sed 's/max_steps: 20/max_steps: 1000000/; s/min_steps: 20/min_steps: 1000000/; s/ddp, fsdp/ddp/' tiny.yaml >long.yaml
 rm x.h5
 run long.yaml -o x.h5 --openmetrics live.prom 2>err &
@@ -94,13 +95,13 @@ metrics live.prom running 1 failed_points 0
 has live.prom 'point="training mlp'
 [[ $(awk '/^shardmark_sweep_change_time_seconds/ {print int($2)}' live.prom) -le $before ]] || fail "it was changed after the end"
 
-# A folder that is gone costs the sweep a line, and no more.
+# If the folder disappears, the sweep prints one warning and continues.
 rm -f x.h5*
 mkdir gone
 run tiny.yaml -o x.h5 --openmetrics gone/live.prom 2>err &
 job=$!
 until [[ -e gone/live.prom ]]; do sleep 0.02; done
-until rm -rf gone 2>err-rm; do :; done    # a file may just come
+until rm -rf gone 2>err-rm; do :; done    # a new file may appear at any moment
 wait "$job" || fail "a sweep without a folder for its metrics: $(cat err)"
 job=
 [[ $(grep -c 'metrics are not written, and the sweep goes on without them' err) == 1 ]] || fail "not one warning: $(cat err)"
@@ -118,7 +119,7 @@ Y
   fail "a suite of two starts: $(cat err)"
 metrics starts.prom running 0 done_points 4 to_go_points 0
 
-# Refused before anything starts.
+# These are refused before anything starts.
 refuses() {
   local status=0 text=$1
   shift

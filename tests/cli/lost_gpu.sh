@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# A GPU that is lost in a point, as CUDA words it (lost_gpu.cpp is preloaded, the ranks are CPU ranks): the job ends at once,
-# with one line and status 3; under launch the point is tried once more in a new job, and the others go on.
+# A GPU is lost during a point, with CUDA's error message (lost_gpu.cpp is preloaded, and ranks are CPU ranks). The job
+# ends at once with one line and status 3. Under launch, the point is tried once more in a new job, and the other points
+# are measured.
 set -euo pipefail
 
 # shellcheck source=tests/cli/stand_ins.bash

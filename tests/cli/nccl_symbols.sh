@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# The program asks the loader for no function of NCCL that a site's older library lacks: ncclAlltoAll, ncclGather and
-# ncclScatter came with 2.28, everything else that it names with 2.19.
+# The program needs no function of NCCL that a site's older library lacks. ncclAlltoAll, ncclGather and ncclScatter came
+# with 2.28, and all others that it names are in 2.19.
 set -euo pipefail
 fail() { echo "FAILED: $*"; exit 1; }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Where commands write: a standard output that takes nothing ends each with status 3, and no file that a command reads, and
-# nothing that is no file, is written over.
+# Tests where commands write. If the standard output accepts nothing, each command exits with status 3. Files that a
+# command reads are never overwritten, and neither are special files.
 set -euo pipefail
 
 home=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,7 +11,7 @@ shardmark=$program
 unset SLURM_JOB_ID
 
 # --- the standard output ----------------------------------------------------------------------------------------------
-# fails_to_print COMMAND...: on a full disk and with none at all.
+# fails_to_print COMMAND...: the command fails if stdout is a full disk, and if it is closed.
 fails_to_print() {
   local status=0
   "$program" "$@" >/dev/full 2>err || status=$?
@@ -38,7 +38,7 @@ if "$program" doctor --help >/dev/null 2>&1; then
 fi
 
 # --- files that grow too long -----------------------------------------------------------------------------------------
-# is_too_long STATUS COMMAND...: with files of 1 KiB at most one line, and no file is left.
+# is_too_long STATUS COMMAND...: if files may have only 1 KiB, the command prints at most one line and leaves no file.
 is_too_long() {
   local expected=$1 status=0 before
   shift
@@ -60,7 +60,7 @@ cp -r . ../"$(basename "$dir").kept"
 kept=$(realpath ../"$(basename "$dir").kept")
 trap 'rm -rf "$dir" "$kept"' EXIT
 
-# spares COMMAND...: refused in one line, and no study is changed.
+# spares COMMAND...: the command is refused in one line, and no study changes.
 spares() {
   local status=0 file
   "$program" "$@" >out 2>err || status=$?
@@ -93,14 +93,14 @@ mkdir folder; ln -s folder link
 spares report small.h5 --html folder --overwrite
 spares export small.h5 --json link --overwrite
 spares compare --write-baseline folder small.h5
-mkfifo pipe    # written to, and still a pipe
+mkfifo pipe    # it is written to, and is still a pipe
 cat pipe >page & "$program" report small.h5 --html pipe --overwrite >out; wait $!
 [[ -p pipe ]] && has page '<!doctype html>' || fail "the pipe was replaced"
 "$program" report small.h5 --html /dev/stdout | cat >page
 has page '<!doctype html>'
 "$program" report small.h5 --html /dev/null --overwrite >out
 [[ -c /dev/null ]] || fail "/dev/null was replaced"
-"$program" report small.h5 --html page --overwrite >out    # a file is replaced
+"$program" report small.h5 --html page --overwrite >out    # a regular file is replaced
 has page '<!doctype html>'
 "$program" compare --write-baseline base.json shaped.h5 2>err
 "$program" compare --write-baseline base.json shaped.h5 2>err || fail "a baseline takes no more launches: $(cat err)"

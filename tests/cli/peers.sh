@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# make peers in small: one launch of every contender on 2 CPU ranks; each peer has a row, and its losses are ours.
+# A small version of make peers: one launch of every contender on 2 CPU ranks. Each peer has a row, and its losses equal
+# ours.
 set -euo pipefail
 program=$(readlink -f "$1")
 python=$PWD/.venv/bin/python
@@ -13,8 +14,8 @@ peers() {
     --output "$scratch/peers.json" "$@" >"$scratch/out" 2>"$scratch/err"
 }
 
-# Without torch.compile, which compiles for a minute. Width 8: PyTorch's channels_last convolutions of 4 channels damage their heap on
-# CPUs without AVX-512.
+# torch.compile is left out because it compiles for a minute. ResNet has width 8, because PyTorch's channels_last
+# convolutions with 4 channels corrupt the heap on CPUs without AVX-512.
 peers --models 'gpt2(layers=2,width=32,heads=2,sequence=16,vocabulary=64):2' 'resnet(width=8,image=16):4' \
   'llama(layers=2,width=32,heads=4,kv_heads=2,inner=48,sequence=16,vocabulary=64,tied=false,rope_factor=8):2' --bytes 4096 65536 \
   --only single ddp fsdp zero3 LibTorch PyTorch || fail "it found losses that differ, or one of ours failed"
@@ -29,12 +30,12 @@ assert names.pop("all-reduce") >= {"shardmark", "torch.distributed, gloo", "MPI_
 assert any(row["name"] == "MPI_Allreduce" and row["launches"][0] for row in rows), "MPI_Allreduce was not measured"
 ours, peers = {"single", "ddp", "fsdp", "zero3"}, {"PyTorch", "PyTorch DDP", "PyTorch FSDP2", "plain LibTorch"}
 assert len(names) == 3 and all(of_model >= ours | peers for of_model in names.values()), names
-# PyTorch with single, DDP with ddp, FSDP2 with fsdp and zero3, and plain LibTorch.
+# PyTorch is compared with single, DDP with ddp, FSDP2 with fsdp and zero3; and plain LibTorch.
 verdicts = [verdict for row in rows if row["name"] in peers for verdict in row["compared_with"].values()]
 assert sum(verdict.startswith("agree") for verdict in verdicts) == 3 * 5, verdicts
 PYTHON
 
-# A peer whose weights are others' is found out.
+# A peer with different initial weights is detected.
 sed 's|if args.weights:|if False:|' suites/peers/train_peer.py >"$scratch/train_peer.py"
 cp suites/peers/{peers,models,samples,all_reduce_peer}.py "$scratch"
 "$python" "$scratch/peers.py" --device cpu --program "$program" --python "$python" --ranks 1 --launches 1 --steps 3 --warmup 1 --bytes \
@@ -42,14 +43,14 @@ cp suites/peers/{peers,models,samples,all_reduce_peer}.py "$scratch"
   >"$scratch/out" 2>"$scratch/err" && fail "other weights went unnoticed"
 grep -q 'DIFFER' "$scratch/out" || fail "it does not say that losses differ"
 
-# Without transformers Llama's peers are rows that say so.
+# Without the package transformers, the rows of Llama's peers say so.
 echo "raise ModuleNotFoundError(\"No module named 'transformers'\")" >"$scratch/transformers.py"
 "$python" "$scratch/peers.py" --device cpu --program "$program" --python "$python" --ranks 1 --launches 1 --steps 1 --warmup 1 --bytes \
   --models 'llama(layers=1,width=32,heads=4,kv_heads=2,inner=48,sequence=16,vocabulary=64):2' --only 'PyTorch DDP' \
   --output "$scratch/without.json" >"$scratch/out" 2>"$scratch/err" || fail "a missing package fails the comparison"
 grep -q "^PyTorch DDP .*failed: .*No module named 'transformers'" "$scratch/out" || fail "the row does not name the missing package"
 
-# A peer that crashes is a row that says so, beside ours and the others.
+# A peer that crashes has a row that says so, and the other rows are complete.
 echo 'import os; os.abort()' >"$scratch/train_peer.py"
 "$python" "$scratch/peers.py" --device cpu --program "$program" --python "$python" --ranks 2 --launches 1 --steps 1 --warmup 1 --bytes \
   --models 'gpt2(layers=2,width=32,heads=2,sequence=16,vocabulary=64):2' --only 'PyTorch DDP' PyTorch --output "$scratch/crash.json" \

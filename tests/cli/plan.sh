@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark plan and shardmark list: the text of a plan (golden), JSON, overrides, exit statuses, and errors that are one line.
-# To renew the golden text after a change that is meant: build/shardmark plan tests/data/plan.yaml -n 2 --all >tests/data/plan.txt
+# shardmark plan and shardmark list: the text of a plan (compared with a golden file), JSON, overrides, exit statuses,
+# and errors of one line. This command updates the golden file after an intended change:
+#   build/shardmark plan tests/data/plan.yaml -n 2 --all >tests/data/plan.txt
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 shardmark=$1
@@ -10,7 +11,7 @@ trap 'rm -rf "$dir"' EXIT
 
 fail() { echo "FAILED: $*"; exit 1; }
 
-# refused WHAT TEXT ARGUMENTS...: exit status 2, nothing on stdout, one line on stderr that holds the text.
+# refused WHAT TEXT ARGUMENTS...: exit status 2, nothing on stdout, and one line on stderr that contains the text.
 refused() {
   local what=$1 text=$2 status=0
   shift 2
@@ -21,7 +22,7 @@ refused() {
   grep -qF -- "$text" "$dir/err" || fail "$what: '$text' is not in: $(cat "$dir/err")"
 }
 
-# says TEXT ARGUMENTS...: exit status 0 and the text in what it prints.
+# says TEXT ARGUMENTS...: exit status 0, and the output contains the text.
 says() {
   local text=$1
   shift
@@ -32,7 +33,7 @@ says() {
 "$shardmark" plan tests/data/plan.yaml -n 2 --all >"$dir/plan.txt"
 diff tests/data/plan.txt "$dir/plan.txt" || fail "the text of the plan changed"
 
-# The first screen is one screen: a row for each strategy of a setting, and for each collective.
+# The first screen fits one screen: it has a row for each strategy of a setting, and for each collective.
 for suite in suites/*.yaml; do
   "$shardmark" plan "$suite" >"$dir/screen" 2>"$dir/err" || fail "plan $suite: $(cat "$dir/err")"
   [[ $(wc -l <"$dir/screen") -le 60 ]] || fail "plan $suite: $(wc -l <"$dir/screen") lines"
@@ -40,8 +41,8 @@ for suite in suites/*.yaml; do
 done
 says "  fsdp(shard=gradients) " plan suites/quick.yaml
 
-# Every row of the first screen is a row of the table training: that of the most ranks. fsdp on one rank shards nothing, so it
-# needs more than ddp there, and less on eight.
+# Every row of the first screen is a row of the table `training`: that of the most ranks. On one rank fsdp shards
+# nothing, so it needs more memory than ddp there, and less on eight ranks.
 overview_is_of_training() {
   "$shardmark" plan "$@" >"$dir/screen" 2>"$dir/err" || fail "plan $*: $(cat "$dir/err")"
   "$shardmark" plan "$@" --json >"$dir/plan.json" 2>"$dir/err" || fail "plan $* --json: $(cat "$dir/err")"
@@ -57,13 +58,13 @@ for line in lines:
     if line.startswith("Training, a row for each strategy"): inside = True
     cells = re.split("  +", line.strip())
     if not inside or not line.startswith("  ") or len(cells) < 6 or not re.fullmatch("[0-9,]+", cells[1]): continue
-    if cells[0] == "auto": continue  # chosen when it runs
+    if cells[0] == "auto": continue  # it is chosen at run time
     strategy, ranks, shown = cells[0], number(cells[1]), [number(cell) for cell in cells[2:6]]
     rows = [row for row in tables["training"] if row["strategy"].split("(")[0] == strategy.split("(")[0]]
     same = [row for row in rows if row["ranks"] == ranks and all(near(row[c] or 0, s) for c, s in zip(columns, shown))]
     assert same, (line, [(row["ranks"], [row[c] for c in columns]) for row in rows])
     count += 1
-    more = re.search(r" ([0-9]+): ([0-9.,]+)$", line)  # a smaller count that needs more
+    more = re.search(r" ([0-9]+): ([0-9.,]+)$", line)  # a smaller number of ranks that needs more memory
     if more:
         assert number(more[1]) < ranks and number(more[2]) > shown[0], line
         assert any(row["ranks"] == number(more[1]) and near(row[columns[0]], number(more[2])) for row in rows), line
@@ -74,7 +75,7 @@ overview_is_of_training gpt2 -n 8
 says " 1: 6,987" plan gpt2 -n 8
 for suite in quick memory layouts scaling; do overview_is_of_training $suite; done
 
-# Suites that were made for GPUs of a size fit them, activations included.
+# The points of suites for GPUs of a certain size fit, including activations.
 for suite in llama gpu-llama; do
   "$shardmark" plan $suite --json | python3 -c 'import json, sys
 plan = json.load(sys.stdin)
@@ -94,7 +95,7 @@ assert plan["num_impossible"] == 2 * sum(row["points"] for row in rows["impossib
 assert plan["num_points"] == 2 * (15 + sum(row["sizes"] for row in rows["collectives"])) + plan["num_impossible"], plan
 PYTHON
 
-says "golden on 8 ranks" plan tests/data/plan.yaml                      # no -n: as large as the largest point
+says "golden on 8 ranks" plan tests/data/plan.yaml                      # without -n, the plan has as many ranks as the largest point
 says "golden on 3 ranks: 29 points, 1 of them impossible" plan tests/data/plan.yaml --ranks 3 --repeats 1 --strategies ddp --models mlp --batch-sizes 2
 says "the state of a rank needs 1.85 GiB, a rank has 1.00 GiB" plan suites/gpt2.yaml -n 1 --memory 1GiB --table impossible
 says "cannot run: 20 points, such as ddp, batch 4, 1 rank: the state of a rank needs 1.85 GiB" plan suites/gpt2.yaml -n 1 --memory 1GiB
@@ -104,14 +105,14 @@ if "$shardmark" plan suites/gpu-memory.yaml -n 2 | grep -q "too small for GPUs";
 says "suites/quick.yaml" list
 says "fsdp" list
 
-# Who sees which samples: the ranks of one epoch share all samples, and none is seen twice.
+# The samples of each rank: the ranks together see all samples of an epoch, and none of them twice.
 says "The first 3 samples of each rank" plan tests/data/plan.yaml -n 2 --samples 3
 printf 'ranks: [4]\ntraining: {model: mlp, data: {synthetic: {size: 24}}, strategy: [ddp, zero3], batch_size: 2, accumulation: 3}\n' >"$dir/samples.yaml"
 "$shardmark" plan "$dir/samples.yaml" --samples 6 --json >"$dir/samples.json"
 python3 - "$dir/samples.json" <<'PYTHON' || fail "the samples of the ranks"
 import json, sys
 rows = [table for table in json.load(open(sys.argv[1]))["tables"] if table["key"] == "samples"][0]["rows"]
-assert [row["rank"] for row in rows] == [0, 1, 2, 3], rows  # both strategies see the same
+assert [row["rank"] for row in rows] == [0, 1, 2, 3], rows  # both strategies see the same samples
 seen = [int(index) for row in rows for index in row["first"].split(", ")]
 assert sorted(seen) == list(range(24)) and seen != sorted(seen), seen
 PYTHON
@@ -119,7 +120,7 @@ says "epoch 1: " plan "$dir/samples.yaml" --samples 7
 printf 'training: {model: {gpt2: {sequence: 32}}, data: {text: {files: README.md}}, strategy: ddp, batch_size: 2}\n' >"$dir/text.yaml"
 says "Left out: text(files=README.md): how many samples" plan "$dir/text.yaml" --samples 2 --all
 
-# A step takes nothing of a suite, and a suite nothing of a step.
+# plan --step excludes the arguments of a suite, and vice versa.
 says "backward of h.0" plan --step ddp --model "gpt2(layers=1)" -n 2 --accumulation 2
 says "executed by rank 1 of 2" plan --step zero3 --model "gpt2(layers=1)" -n 2 --rank 1
 says "forward again of h.0" plan --step fsdp --model "gpt2(layers=1)" -n 2 --recompute 1
@@ -135,13 +136,14 @@ refused "a step of a suite" "suite excludes --step" plan suites/quick.yaml --ste
 refused "the model of no step" "--model requires --step" plan suites/quick.yaml --model mlp
 refused "samples without their table" "add --table samples" plan suites/quick.yaml --samples 2 --table training
 
-# Data that are not there are told before a run is.
+# Missing data are reported by plan, before a run.
 printf 'training: {model: {gpt2: {sequence: 32}}, data: {text: {files: "none/*.txt"}}, strategy: [ddp, zero3], batch_size: 2}\n' >"$dir/none.yaml"
 "$shardmark" plan "$dir/none.yaml" >"$dir/out" 2>"$dir/err" || fail "plan of data that are not there: $(cat "$dir/err")"
 [[ $(wc -l <"$dir/err") == 1 ]] && grep -qF "no file matches 'none/*.txt' from $PWD or $dir; a run here would be refused" "$dir/err" ||
   fail "data that are not there: $(cat "$dir/err")"
 
-# What would take minutes to plan is refused with what can be: here, as in run and train, which ask the same.
+# A step that would take minutes to plan is refused, and the error says which values work. run and train use the same
+# check.
 for pipeline in 1 2; do
   printf 'ranks: 2\ntraining: {model: {gpt2: {layers: 2, width: 8, heads: 2, sequence: 8, vocabulary: 16}}, strategy: ddp, batch_size: 1, pipeline: %s, accumulation: 65536}\n' \
     $pipeline >"$dir/long.yaml"
@@ -151,7 +153,7 @@ refused "a long step" "take accumulation" plan --step ddp --model "gpt2(layers=1
 printf 'ranks: 4096\ntraining: {model: {gpt2: {layers: 4096, width: 8, heads: 2, sequence: 8, vocabulary: 16}}, strategy: ddp, batch_size: 1, pipeline: 64, accumulation: 64}\n' >"$dir/long.yaml"
 says "take accumulation 24 or less" plan "$dir/long.yaml"
 
-# Numbers that are none are named, and a mixture's errors begin with its own name.
+# Values that are not numbers are reported. Errors about a mixture of experts begin with the name of that model.
 for value in nan inf -inf; do
   printf 'training: {model: {moe: {top_k: %s}}, strategy: ddp, batch_size: 1}\n' $value >"$dir/none.yaml"
   refused "$value" "option 'top_k' of model moe is $value; accepted: an integer" plan "$dir/none.yaml"
@@ -174,7 +176,7 @@ mkdir "$dir/suites" && cp "$dir/typo.yaml" "$dir/suites"
 (cd "$dir" && "$shardmark" list) >"$dir/out"
 grep -q 'typo.yaml *damaged: .*unknown key' "$dir/out" || fail "list hides a damaged suite"
 
-# A rule that names no point is told, with its place; plan goes on.
+# A rule that matches no point is reported with its position, and plan continues.
 cat >"$dir/rule.yaml" <<'YAML'
 training: {model: mlp, strategy: ddp, batch_size: [1, 2]}
 exclude:
@@ -185,7 +187,7 @@ YAML
 [[ $(cat "$dir/err") == "shardmark: warning: $dir/rule.yaml:4:5: this rule of exclude names no point of the suite" ]] ||
   fail "a rule without use: $(cat "$dir/err")"
 
-# What a terminal would obey is shown: names in suites, files and flags.
+# Control characters for terminals are escaped in names from suites, files and flags.
 mkdir -p "$dir/suites"
 printf 'name: "tiny\\e[31m"\ndescription: "first\\nsecond \\a"\ntraining: {model: mlp, strategy: ddp, batch_size: 1}\n' >"$dir/suites/red.yaml"
 "$shardmark" plan "$dir/suites/red.yaml" >"$dir/out"

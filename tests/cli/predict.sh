@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # QUICK
 # shardmark predict on a study of two nodes with a link of 1 Gbit/s (tests/data/studies/shaped.h5, measured by
-# tests/cluster/shaped.sh with suites/predict.yaml): its tables, how far held-out points are off, and one line for bad input.
+# tests/cluster/shaped.sh with suites/predict.yaml): its tables, the errors for held-out points, and one line for bad
+# input.
 set -euo pipefail
 
 # shellcheck source=tests/cli/checks.bash
@@ -31,7 +32,7 @@ has layouts 'Layouts: a shortlist to measure' 'fsdp' 'zero_bubble' 'the fastest 
 "$shardmark" predict shaped.h5 --ranks 64 --ranks-per-node 8 --node-link nvlink4 --layouts --global-batch 64 --batch-sizes 1 --table layouts >layouts
 has layouts 'sequence parallel' 'An extrapolation: tensor-parallel blocks were not measured'
 
-# The shortlist is a suite that plan and launch take: each layout in three starts of the ranks.
+# The shortlist is a suite that plan and launch accept, with each layout in three starts of the ranks.
 "$shardmark" predict shaped.h5 --ranks 8 --layouts --global-batch 16 -o layouts.yaml >/dev/null 2>written
 has written 'layouts.yaml written; measure it: shardmark launch layouts.yaml -n 8'
 has layouts.yaml 'pipeline_schedule' 'accumulation' 'checkpointing: none' 'predicted'
@@ -46,7 +47,7 @@ refuses '--layouts' shaped.h5 --ranks 8 -o other.yaml
 refuses 'nothing fits into' shaped.h5 --ranks 8 --layouts --memory 1MiB -o other.yaml
 [[ ! -e other.yaml ]] || fail "a suite of nothing: $(cat other.yaml)"
 
-# What failures cost; the shares that Llama 3's rate leaves are those of tests/unit/analysis_goodput_test.cpp.
+# The cost of failures. The shares for Llama 3's failure rate are the same as in tests/unit/analysis_goodput_test.cpp.
 failures=(--restart 10m --checkpoint-write 60s)
 "$shardmark" predict shaped.h5 --ranks 8..65536 --network ndr400 --node-link nvlink4 --ranks-per-node 8 "${failures[@]}" --price 2 --watts 700 >goodput
 has goodput 'Goodput: what failures leave' 'as Llama 3, 419 unplanned interruptions' '97.10' '85.37' '66.35' '10^9 tokens' 'kWh'
@@ -69,7 +70,7 @@ if can_use rsvg-convert; then
 fi
 refuses '--plots' shaped.h5 --plots plots --json
 
-# Simulated steps in the form of measured ones: whole, and as long as the table says.
+# Simulated steps are written in the same form as measured ones. They are complete, and as long as the table says.
 mkdir traces
 "$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace traces >written
 has written 'written to traces'
@@ -101,11 +102,11 @@ fi
 has published 'A100' 'V100' '136,334'
 ! grep -qE 'e-[0-9][0-9]' published || fail "a remainder of rounding: $(grep -E 'e-[0-9][0-9]' published)"
 
-# Where no layout takes the global batch, the error says which would.
+# If no layout is possible with the global batch, the error says which batch is.
 refuses 'no layout of 64 ranks takes a global batch of 32; take --global-batch 256 (' shaped.h5 --ranks 64 --ranks-per-node 1 --network ndr400 \
   --layouts --global-batch 32 --batch-sizes 4 --strategy ddp
 
-# What is left out has its reason on the screen; where nothing is left, the reason is the error.
+# Points that are left out have a reason on the screen. If no point is left, the reason is the error.
 "$shardmark" predict shaped.h5 --ranks 2 --memory 1MiB >tight
 has tight 'nothing fits into 1.00 MiB; the' 'Tables, each with --table NAME'
 "$shardmark" predict shaped.h5 --ranks 2,3 --global-batch 16 >uneven
@@ -113,7 +114,7 @@ has uneven 'Left out: 3 ranks' 'the ranks do not divide the global batch'
 refuses 'nothing can be predicted: 3 ranks (' shaped.h5 --ranks 3 --global-batch 16
 refuses 'groups of 2 do not divide 3 ranks' shaped.h5 --ranks 3 --strategy 'fsdp(group=2)'
 
-# A flag that another one leaves without meaning is refused.
+# A flag that has no meaning together with another one is refused.
 for flag in '--network ndr400' '--node-link nvlink4' '--ranks 8' '--ranks-per-node 8' '--strategy ddp' '--batch-sizes 4' '--memory 80GiB' \
   '--price 2' '--layouts'; do
   # shellcheck disable=SC2086

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# What a user sees while a sweep runs: what will happen, how far it is and how long it still takes; in one line of a terminal,
-# also through launch and mpirun, and every half minute in a log. How an unfinished study says it goes on.
+# What a user sees during a sweep: what will happen, the progress, and the remaining time. On a terminal this is one
+# line, also through launch and mpirun; in a log it is a line every half minute. The report of an unfinished study says
+# how to resume it.
 set -euo pipefail
 
 # shellcheck source=tests/cli/stand_ins.bash
@@ -28,7 +29,7 @@ training:
     batch_size: 2
 Y
 
-# on_terminal FILE COMMAND...: with stderr on a terminal of 80 columns, whose bytes go into the file.
+# on_terminal FILE COMMAND...: runs the command with stderr on a terminal of 80 columns. The output goes to the file.
 on_terminal() {
   python3 - "$@" <<'P'
 import fcntl, os, pty, struct, subprocess, sys, termios
@@ -40,7 +41,7 @@ with open(sys.argv[1], "wb") as file:
     while True:
         try:
             read = os.read(ours, 4096)
-        except OSError:    # the terminal's other end is closed
+        except OSError:    # the other end of the terminal is closed
             break
         if not read:
             break
@@ -48,7 +49,8 @@ with open(sys.argv[1], "wb") as file:
 sys.exit(process.wait())
 P
 }
-# shown FILE: one line that is written anew, with times, never wider than the terminal, and none left at the end.
+# shown FILE: the output is one line that is rewritten with the times, never exceeds the terminal, and is removed at the
+# end.
 shown() {
   python3 - "$1" <<'P' || fail "the terminal's line: $(cat -v "$1")"
 import re, sys
@@ -70,19 +72,20 @@ shown launched
 grep -qF "tiny.yaml -> launched.h5; 3 points, at most 4.50 s of timed steps" launched || fail "launch says what will happen: $(cat launched)"
 [[ $(grep -c 'at most' launched) == 1 ]] || fail "it is said once: $(cat -v launched)"
 
-# Without a terminal: a line for each point, and what will happen first; no bytes for a terminal.
+# Without a terminal, there is a line for each point, and first a line about what will happen. There are no control
+# characters.
 runs "${mpi[@]}" "$program" run tiny.yaml -o by-mpirun.h5
 ends 0; has "shardmark: 3 points, at most 4.50 s of timed steps" "[3/3] all_reduce"; lacks $'\r'
 runs "$program" launch tiny.yaml -n 2 -o log.h5; ends 0; has "3 points, at most" "[3/3] all_reduce"; lacks $'\r'
 runs "${mpi[@]}" "$program" run tiny.yaml -o quiet.h5 -q; ends 0; lacks "at most" "[3/3]"
 runs "${mpi[@]}" "$program" run tiny.yaml -o log.h5 --resume; ends 0; has "0 points, at most 0 s of timed steps; 3 from before"
 
-# A point that takes longer than half a minute.
+# A point that takes longer than half a minute has a line of its own.
 runs "$program" launch long.yaml -n 1 -o long.h5; ends 0; has "1 point, at most 31.0 s" "[0/1] 0:30"
 
-# How to go on can be typed as it stands, whoever started the ranks.
+# The command that resumes a study can be typed as it is printed, whichever program started the ranks.
 hint() { "$program" report "$1" | tr '\n' ' ' | tr -s ' ' | sed -n 's/.*resume on 2 ranks with: \(.* --resume\).*/\1/p'; }
-stopped() {    # STUDY COMMAND...: ended by a signal when its first point is over
+stopped() {    # STUDY COMMAND...: ended by a signal after its first point
   local study=$1 i; shift
   "$@" >out 2>&1 &
   local started=$!

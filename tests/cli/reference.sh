@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark reference, and what report and compare say by the collection: of the studies in results/reference as other hosts
-# would have measured them, and of what does not come into it.
+# shardmark reference, and how report and compare use the collection: with the studies of results/reference as if other
+# hosts had measured them, and with studies that are not admitted.
 set -euo pipefail
 
 home=$PWD
@@ -10,7 +10,7 @@ source "$(dirname "$0")/checks.bash"
 can_use python3 || exit 77
 single=$home/results/reference/h100-gpu-single.h5
 
-# The same points a fifth slower, on another host: launches slow1 ... slow3.
+# The launches slow1 ... slow3 have the same points on another host, a fifth slower.
 "$shardmark" export "$single" --json single.json >files
 cat >make.py <<'PYTHON'
 import json, sys
@@ -38,7 +38,8 @@ for launch in 1, 2, 3:
 PYTHON
 python3 make.py
 
-# Found beside the program's sources from any directory; on the first screen, as a table, on the page.
+# The collection is found next to the sources of the program from any directory. It is used on the first screen, as a
+# table, and on the page.
 "$shardmark" reference list >list
 has list 'The reference collection' 'NVIDIA H100 80GB HBM3' 'gpu-single' 'gpu-strategies' 'h100-gpu-single.h5'
 is_narrow list
@@ -62,13 +63,13 @@ has rates '989' '794.5' 'https://github.com/stas00/ml-engineering'
 "$shardmark" report slow1.h5 --html page.html >files
 has page.html 'Is this good?' '80 % of the speed of the reference'
 
-# A machine that nobody measured, a study of the collection itself.
+# A machine that nobody has measured yet, and a study that is itself in the collection.
 "$shardmark" report small.h5 | tr '\n' ' ' >one_line
 has one_line 'Nobody has measured this machine for the reference collection (Some CPU, 1 thread per rank): add a study with shardmark reference add.'
 "$shardmark" report "$home"/results/reference/h100-*.h5 | tr '\n' ' ' >one_line
 has one_line 'These points are themselves in the reference collection.'
 
-# One launch against one decides nothing; three show that it is slower.
+# One launch against one decides nothing. Three launches show that it is slower.
 status=0
 "$shardmark" compare --reference slow1.h5 >out 2>err || status=$?
 [[ $status == 4 ]] || fail "one launch against the reference: exit status $status: $(cat out err)"
@@ -82,7 +83,7 @@ refuses 'none of these points' --reference small.h5
 refuses '--old' --reference small.h5 --old again.h5
 command=reference
 
-# What does not come into it, each reason on a line; nothing is written.
+# Studies that are not admitted: each reason has a line, and nothing is written.
 status=0
 "$shardmark" reference add slow1.h5 --to new >out 2>err || status=$?
 [[ $status == 2 && ! -e new && ! -s out ]] || fail "an unfinished study was added: exit status $status: $(cat out err)"
@@ -98,7 +99,7 @@ refuses 'action' remove small.h5
 refuses '--to' list --to new
 refuses '--csv' add small.h5 --csv tables
 
-# What was published with enough repeats comes in, without the name of its host.
+# A published study with enough repeats is admitted, without the name of its host.
 if "$shardmark" run --help >run_help 2>&1; then
   cat >tiny.yaml <<'YAML'
 name: tiny
@@ -106,7 +107,7 @@ sampling: {warmup_steps: 3, min_steps: 60, max_steps: 400}
 training: {model: {mlp: {width: 1024}}, strategy: single, batch_size: 64, ranks: 1}
 YAML
   "$shardmark" run tiny.yaml -o secret.h5 --repeats 3 --device cpu -q 2>err || fail "run: $(cat err)"
-  if "$shardmark" reference add secret.h5 --to new >out 2>err; then    # unless this machine is too busy to measure on
+  if "$shardmark" reference add secret.h5 --to new >out 2>err; then    # unless this machine is too busy to measure
     added=$(cat out)
     [[ -f $added ]] || fail "no file $added"
     for name in "$(uname -n)" tiny.yaml "$PWD"; do

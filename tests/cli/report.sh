@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark report on the journals in tests/data/studies (schema 1.0, and one of a newer schema): each form, several studies
-# at once, and bad input: one line and exit status 2.
+# shardmark report with the journals in tests/data/studies (schema 1.0, and one of a newer schema): every format, and
+# several studies at once. Bad input gives one line and exit status 2.
 set -euo pipefail
 
 reference=$PWD/results/reference
 # shellcheck source=tests/cli/checks.bash
 source "$(dirname "$0")/checks.bash"
 
-# The first screen: one, and no wider than asked for.
+# The first screen fits one screen and is not wider than asked for.
 "$shardmark" report small.h5 >first
 has first 'Training, on the most ranks of each setting' 'fastest' 'peak memory' 'Collectives, by their largest and smallest message' \
   'all_reduce' 'Tables, each with --table NAME' 'scaling_laws'
@@ -16,7 +16,7 @@ has first 'Training, on the most ranks of each setting' 'fastest' 'peak memory' 
 [[ $(wc -l <first) -le 60 ]] || fail "the first screen has $(wc -l <first) lines"
 "$shardmark" report "$reference"/h100-*.h5 >first
 has first 'fsdp(shard=gradients)'
-tr '\n' ' ' <first >one_line    # where a line breaks depends on where this repository lies
+tr '\n' ' ' <first >one_line    # line breaks depend on the path of this repository
 has one_line 'NVIDIA H100 80GB HBM3'
 [[ $(wc -l <first) -le 60 ]] || fail "the first screen of two studies has $(wc -l <first) lines"
 "$shardmark" report small.h5 --table memory >memory
@@ -36,7 +36,7 @@ has text 'Study' 'Strategies' 'Strong scaling' 'Scaling laws' 'falls below 80 %'
   'needs 16 ranks, the world has 8'
 is_narrow text
 
-# Metrics for Prometheus: its own parser reads them, where there is one; every series is one of its own.
+# Metrics for Prometheus are read by its own parser, if it is installed. All series are distinct.
 "$shardmark" report small.h5 "$reference"/h100-*.h5 --openmetrics metrics.prom
 python3=$reference/../../.venv/bin/python3
 [[ -x $python3 ]] || python3=python3
@@ -79,21 +79,21 @@ has tables/scaling_laws.csv 's or alpha value (%)'
 [[ $(wc -l <tables/strong_scaling.csv) == 5 ]] || fail "strong_scaling.csv is not a header and four rows"
 "$shardmark" report small.h5 --csv - --table scaling_laws | cmp - tables/scaling_laws.csv || fail "--csv - differs from --csv DIR"
 
-# What was measured on GPUs stays readable.
+# Studies from GPUs stay readable.
 "$shardmark" report "$reference"/h100-*.h5 --all >gpu
 has gpu 'NVIDIA H100 80GB HBM3' 'gpt2_xl' 'fsdp(shard=gradients)' 'energy'
 
-# ddp on 1 rank: 2,560 tokens/s, so 10^6 tokens take 391 s: 0.1085 hours at 2
+# ddp on 1 rank has 2,560 tokens/s, so 10^6 tokens take 391 s. That is 0.1085 hours, at a price of 2 per hour.
 "$shardmark" report small.h5 --price 2 --table costs >costs
 has costs 'Costs at 2.000 per GPU-hour' '0.2170'
-# What failures cost of what was measured; flags without effect are refused.
+# The cost of failures for measured points. Flags without effect are refused.
 "$shardmark" report small.h5 --restart 10m --checkpoint-write 60s --failures 0.01 --price 2 --watts 300 --table goodput >goodput
 has goodput 'Goodput: what failures leave' 'Failures: 0.0100 for each node and hour; 10 min to restart.' 'cost' 'kWh'
 refuses '--restart' small.h5 --watts 300
 refuses 'do not say how long a checkpoint takes' small.h5 --restart 10m
 refuses '--restart and --line-rate make tables' small.h5 --restart 10m --checkpoint-write 60s --plots plots
 refuses '--line-rate and --link change tables' small.h5 --restart 10m --checkpoint-write 60s --openmetrics m.prom
-# The IETF's draft: where it is asked for, and nowhere else.
+# The tables of the IETF draft are shown only if they are asked for.
 ! grep -q 'IETF draft' text || fail "--all has the draft's tables, which nobody asked for"
 "$shardmark" report small.h5 --table bmwg >draft
 has draft 'its metrics' 'no such point was measured' "the report's form" 'not stated'
@@ -131,7 +131,7 @@ refuses "page.html exists" small.h5 --html page.html
 "$shardmark" report small.h5 --html page.html --overwrite --link 'mine=5us,25GB/s' --price 2 >files
 has page.html 'mine: 2 ranks: ' 'Costs' '<!doctype html>' '<title>shardmark: small</title>' 'Strong scaling' 'needs 16 ranks, the world has 8'
 
-# The same study twice counts once; a copy of it is a further study, whose points are further repeats.
+# The same study given twice counts once. A copy is another study, whose points are further repeats.
 "$shardmark" report --all small.h5 ./small.h5 >twice && cmp text twice || fail "a study named twice counts twice"
 cp small.h5.journal copy.h5.journal && cp small.h5.samples copy.h5.samples
 "$shardmark" report --all small.h5 copy.h5 >both
@@ -153,7 +153,7 @@ refuses 'other.h5' small.h5 --html other.h5/page.html
 refuses '--html' small.h5 --html page.html --json
 refuses 'other.h5' small.h5 --plots other.h5/plots
 refuses '--csv' small.h5 --csv tables --json
-for flag in --csv --plots; do # in a folder that takes no others
+for flag in --csv --plots; do # in a folder that accepts no new files
   refuses "$flag: the directory /sys/none cannot be made (" small.h5 "$flag" /sys/none
   ! grep -q 'No such file' err || fail "$flag: not the true reason: $(cat err)"
   refuses "cannot be written (" small.h5 "$flag" /sys

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# The sweep as a user meets it: a study, its tables, resuming, and every mistake in one line with an exit status.
+# The sweep as a user runs it: a study, its tables, resuming, and an error of one line and an exit status for every
+# mistake.
 set -u
 program=$1
 dir=$(mktemp -d)
@@ -48,7 +49,7 @@ ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" 2>"$dir/err"
 ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" --resume 2>"$dir/err" || fail "resume of a finished study: $(cat "$dir/err")"
 grep -q '0 points measured' "$dir/err" || fail "a finished point was run again: $(cat "$dir/err")"
 
-# The suite is edited under its name: what differs is told once, and both texts are in the study.
+# The suite is edited under the same name. The difference is reported once, and both texts are in the study.
 sed 's/batch_size: 2/batch_size: [2, 3]/' "$dir/tiny.yaml" >"$dir/edited"
 cp "$dir/tiny.yaml" "$dir/before.yaml"
 cp "$dir/edited" "$dir/tiny.yaml"
@@ -63,7 +64,7 @@ assert study["suite"] == now and [launch.get("former_suite") for launch in study
 ' "$dir/before.yaml" "$dir/tiny.yaml" || fail "not both texts of an edited suite are kept"
 cp "$dir/before.yaml" "$dir/tiny.yaml"
 
-refused() {  # what, wanted status, words in the one line, command
+refused() {  # what, expected status, text of the one line, command
   local what=$1 status=$2 words=$3; shift 3
   "$@" >"$dir/out" 2>"$dir/err"
   local got=$?
@@ -83,7 +84,7 @@ if ! nvidia-smi >/dev/null 2>&1; then
 fi
 ls "$dir"/y.h5* 2>/dev/null && fail "a refused run left files"
 
-# Out of memory is an outcome, agreed by all ranks, and the sweep goes on.
+# Running out of memory is an outcome that all ranks agree on, and the sweep continues.
 cat >"$dir/memory.yaml" <<'Y'
 training: {model: {mlp: {features: 1024, width: [16, 1024], layers: 2, classes: 8}}, strategy: ddp, optimizer: {sgd: {momentum: 0}}, batch_size: 2}
 ranks: 2

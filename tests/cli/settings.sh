@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# Settings as an axis: a start for each, one study, a setting that a library refuses, resuming, what `run` says by itself, and which is best.
+# Settings as an axis: a start of the ranks for each, in one study; a setting that a library refuses; resuming; `run`
+# without launch; and the comparison of settings.
 set -euo pipefail
 
 # shellcheck source=tests/cli/stand_ins.bash

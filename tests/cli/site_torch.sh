@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# A Torch and an Open MPI of the site, in place of .venv and Debian's: in a mount namespace where .venv, Debian's Open MPI and
-# every CUDA toolkit are hidden, CMake finds them by CMAKE_PREFIX_PATH and PATH as modules set them, and says what is missing.
+# Uses a Torch and an Open MPI of the site in place of .venv and Debian's packages. In a mount namespace where .venv,
+# Debian's Open MPI and every CUDA toolkit are hidden, CMake finds them by CMAKE_PREFIX_PATH and PATH, as modules set
+# them, and says what is missing.
 # usage: site_torch.sh PROGRAM [build]     build: compiles and installs the program there, too, and runs two ranks (half an hour)
 set -euo pipefail
 skip() { echo "skipped: $*"; exit 77; }
@@ -15,7 +16,8 @@ unshare --mount true 2>/dev/null || skip "this machine lets nobody make mounts"
 [[ -e $python/torch/lib/libtorch_cuda.so && -d $python/nvidia ]] || skip "no torch in .venv, which is to be the site's"
 plugins=$(ompi_info --parsable --path libdir 2>/dev/null | sed -n 's/^path:libdir://p')
 [[ $plugins == /usr/lib/*/openmpi/lib ]] || skip "no Open MPI of Debian, which is to be the site's"
-# The mounts are in a namespace of their own, read-only, and gone with it: the folder is removed where they never were.
+# The mounts are in a mount namespace and read-only, and they disappear with it. The folder is removed by a process
+# outside of the namespace.
 if [[ -z ${SITE_FOLDER:-} ]]; then
   dir=$(realpath "$(mktemp -d)")
   trap 'rm -rf "$dir"' EXIT
@@ -26,8 +28,8 @@ fi
 dir=$SITE_FOLDER
 shows() { mount --bind "$1" "$2" && mount -o remount,bind,ro "$2"; }
 
-# The site: a Python's torch with the CUDA that pip put beside it, the same torch alone with CUDA and NCCL in prefixes of their
-# own, one without CUDA, and Open MPI. Mounts stand for copies of 4 GB.
+# The site has a Python with a torch and the CUDA packages of pip, the same torch with CUDA and NCCL in separate
+# prefixes, one without CUDA, and Open MPI. Bind mounts avoid copies of 4 GB.
 mkdir -p "$dir"/python/site-packages/{torch,nvidia} "$dir/alone/torch" "$dir"/{cuda,nccl}/lib "$dir/cpu/torch/lib"
 shows "$python/torch" "$dir/python/site-packages/torch"
 shows "$python/torch" "$dir/alone/torch"
@@ -46,7 +48,7 @@ cp -r /usr/share/openmpi "$mpi/" && mkdir "$mpi/share" && mv "$mpi/openmpi" "$mp
 cp /usr/bin/{opal_wrapper,orterun,orted} "$mpi/bin/"
 ln -s opal_wrapper "$mpi/bin/mpicc" && ln -s orterun "$mpi/bin/mpirun" && ln -s orterun "$mpi/bin/mpiexec"
 
-# What must not be needed in secret.
+# Hides what must not be used unnoticed.
 mount -t tmpfs none "$home/.venv"
 mount -t tmpfs none "$debian/openmpi"
 for folder in /usr/local/cuda*; do [[ ! -d $folder || -L $folder ]] || mount -t tmpfs none "$folder"; done
@@ -54,7 +56,7 @@ for file in "$debian"/libmpi.so.40 /usr/bin/{opal_wrapper,orterun,orted}; do mou
 unset CUDA_HOME CUDA_PATH CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH
 export OPAL_PREFIX=$mpi PATH=$mpi/bin:$PATH LD_LIBRARY_PATH=$mpi${debian#/usr}
 
-# configures PREFIXES: into $dir/build, afresh.
+# configures PREFIXES: configures $dir/build from scratch.
 configures() {
   rm -rf "$dir/build"
   CMAKE_PREFIX_PATH=$1 cmake -S "$home" -B "$dir/build" -G Ninja -DSHARDMARK_TESTS=OFF >"$dir/said" 2>&1
@@ -68,7 +70,7 @@ refused "$dir/cpu/torch" "the Torch in $dir/cpu/torch was built without CUDA"
 refused "$dir/alone/torch" "cuda_runtime_api.h and its library cudart are neither beside $dir/alone/torch nor in CMAKE_PREFIX_PATH"
 refused "$dir/alone/torch:$dir/cuda" "nccl.h and its library nccl are neither"
 
-# of_the_site PREFIX...: headers and libraries of Torch, CUDA, NCCL and MPI are below these.
+# of_the_site PREFIX...: the headers and libraries of Torch, CUDA, NCCL and MPI are below these prefixes.
 of_the_site() {
   local name value
   while IFS== read -r name value; do
@@ -79,12 +81,13 @@ of_the_site() {
 }
 configures "$dir/alone/torch:$dir/cuda:$dir/nccl" || fail "not configured: $(cat "$dir/said")"
 of_the_site
-configures "$dir/python/site-packages/torch/share/cmake" || fail "not configured: $(cat "$dir/said")"    # torch.utils.cmake_prefix_path
+configures "$dir/python/site-packages/torch/share/cmake" || fail "not configured: $(cat "$dir/said")"    # this is torch.utils.cmake_prefix_path
 of_the_site
 ! grep -q 'shardmark is tested with' "$dir/said" || fail "another version of Torch: $(cat "$dir/said")"
 
-# A program with the run path of this build compiles fused kernels by NVRTC of the site's CUDA, beside Torch or in a prefix
-# that Torch's own libraries do not name. The cache of the loader is hidden, as it knows the toolkits of this machine.
+# A program with the run path of this build compiles fused kernels with the NVRTC of the site's CUDA, which is next to
+# Torch or in a prefix that Torch's own libraries do not name. The cache of the loader is hidden, because it has the
+# toolkits of this machine.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if [[ -x $tests ]] && command -v patchelf >/dev/null; then
   mount --bind /dev/null /etc/ld.so.cache

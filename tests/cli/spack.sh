@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# jobs/spack: a repository as Spack 1.0 takes it, with a recipe for every library and option of CMakeLists.txt. The recipe is read
-# with stand-ins for Spack's names, which this machine need not have; nothing is installed.
+# Checks jobs/spack: a repository in the format of Spack 1.0, with a recipe that has every library and option of
+# CMakeLists.txt. The recipe is executed with stand-ins for Spack's functions, so Spack need not be installed, and
+# nothing is installed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python3 - <<'PYTHON'
 import contextlib, pathlib, re, sys, types
 
-# https://spack.readthedocs.io/en/latest/repositories.html: repos of Spack's API v2 lie in spack_repo/NAMESPACE.
+# https://spack.readthedocs.io/en/latest/repositories.html: repositories with Spack's API v2 are in
+# spack_repo/NAMESPACE.
 (folder,) = pathlib.Path("jobs/spack/spack_repo").iterdir()
 about = dict(line.split(": ") for line in (folder / "repo.yaml").read_text().splitlines()[1:] for line in [line.strip()])
 assert about["namespace"] == folder.name and about["api"] == "v2.0", about

@@ -1,5 +1,5 @@
-# For tests that put stand-ins before the system's commands, to be sourced: the program as $program, a folder of its own with
-# bin/ and suites/, and what a command said and returned.
+# Sourced by tests that replace commands of the system by stand-ins. Provides the program as $program, a temporary
+# folder with bin/ and suites/, and the output and the status of the last command.
 program=$(realpath "${1:?usage: $(basename "$0") path/to/shardmark}")
 home=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(realpath "$(mktemp -d)")
@@ -8,7 +8,7 @@ mkdir "$dir"/{bin,suites}
 cd "$dir"
 unset OMP_NUM_THREADS SHARDMARK_ENV LAUNCHER SLURM_JOB_ID SLURM_NNODES SLURM_CPUS_ON_NODE
 
-# answers NAME 'SHELL CODE': a command of that name in bin/.
+# answers NAME 'SHELL CODE': makes a command of that name in bin/.
 answers() { printf '#!/bin/bash\n%s\n' "$2" >"bin/$1"; chmod +x "bin/$1"; }
 said=''
 status=0

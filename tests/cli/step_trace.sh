@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # QUICK
 # NEEDS torch
-# run --trace and train --trace: timelines that JSON readers take, of all ranks in one file, with the calls that plan --step prints.
+# run --trace and train --trace: timelines that JSON parsers accept, with all ranks in one file, and with the same calls
+# as plan --step.
 set -euo pipefail
 program=$(readlink -f "$1")
 scratch=$(mktemp -d)
@@ -11,7 +12,7 @@ export OMP_NUM_THREADS=1
 fail() { echo "FAILED: $*"; cat out err 2>/dev/null; exit 1; }
 model='mlp(features=8, width=8, layers=3, classes=4)'
 
-ranks() {  # STATUS FLAG...: on two ranks
+ranks() {  # STATUS FLAG...: runs on two ranks
   local expected=$1 status=0
   shift
   timeout 300 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2 "$program" "$@" \
@@ -19,7 +20,7 @@ ranks() {  # STATUS FLAG...: on two ranks
   [[ $status == "$expected" ]] || fail "$*: exit status $status instead of $expected"
 }
 
-# check FILE RANKS STEPS: events of whole steps, properly nested, every call with its bytes
+# check FILE RANKS STEPS: the events are whole steps, properly nested, and every call has its bytes.
 cat >check.py <<'PYTHON'
 import json, sys
 path, ranks, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -35,7 +36,7 @@ for rank in range(ranks):
     assert names.count("load a micro-batch") == steps, names
     assert sum(name.startswith("forward of") for name in names) == 3 * steps
     assert sum(name.startswith("backward of") for name in names) == 3 * steps
-    # What computes, waits and works locally follows each other without overlap.
+    # Computing, waiting and local work follow each other without overlap.
     track = sorted((e for e in slices if e["tid"] == 0), key=lambda e: (e["ts"], e["dur"]))
     for before, after in zip(track, track[1:]):
         assert before["ts"] + before["dur"] <= after["ts"] + 0.01, (before, after)
@@ -44,7 +45,8 @@ for rank in range(ranks):
     begins = [e for e in own if e["ph"] == "b"]
     ends = {e["id"]: e["ts"] for e in own if e["ph"] == "e"}
     assert len(begins) == len(ends) and all(ends[e["id"]] >= e["ts"] for e in begins)
-    # fsdp on 3 blocks and 2 slots: gathers 1 to 3, and 1 again, for 2 and 3 still lie in their slots; as many reductions as blocks.
+    # fsdp with 3 blocks and 2 slots gathers groups 1 to 3, and 1 again, because 2 and 3 are still in their slots. There
+    # are as many reductions as blocks.
     assert sum(e["name"].startswith("all_gather") for e in begins) == 4 * steps
     assert sum(e["name"].startswith("reduce_scatter") for e in begins) == 3 * steps
     assert all(e["args"]["bytes"] > 0 and e["args"]["ranks"] == 2 for e in begins)
@@ -69,7 +71,7 @@ ranks 0 run suite.yaml -o x.h5 --device cpu --trace traces
 [[ $(find traces -name 'fsdp-2-ranks-*.json' | wc -l) == 1 && $(find traces -name '*.json' | wc -l) == 2 ]] || fail "$(ls traces)"
 python3 check.py traces/fsdp-*.json 2 3 || fail "a measured trace"
 
-# Traces are never replaced without --overwrite; those of points that are finished stay when a study goes on.
+# Traces are never replaced without --overwrite. When a study is resumed, those of finished points stay.
 sums() { cksum traces/*.json; }
 before=$(sums)
 ranks 2 run suite.yaml -o y.h5 --device cpu --trace traces
@@ -81,7 +83,7 @@ ranks 0 run suite.yaml -o x.h5 --device cpu --trace traces --resume
 ranks 0 run suite.yaml -o y.h5 --device cpu --trace traces --overwrite
 [[ $(sums) != "$before" && $(find traces -name '*.json' | wc -l) == 2 ]] || fail "--overwrite has not replaced them"
 
-# Each planned point has a file of its own: `auto`, and what it stands for.
+# Each planned point has its own file: `auto`, and the strategy that it chooses.
 sed 's/strategy: .*/strategy: [auto, ddp, fsdp]/' suite.yaml >auto.yaml
 ranks 0 run auto.yaml -o auto.h5 --device cpu --trace auto
 [[ $(find auto -name '*.json' | wc -l) == 3 && $(find auto -name 'auto-2-ranks-*.json' | wc -l) == 1 ]] || fail "$(ls auto)"
@@ -92,7 +94,8 @@ ids = {point["id"] for point in json.load(open("auto.json"))["points"]}
 assert {name.rsplit("-", 1)[1][:-5] for name in glob.glob("auto/*.json")} == ids, (glob.glob("auto/*.json"), ids)
 PYTHON
 
-# A study that goes on with further points: another run's trace of one of these stops it, its own do not.
+# A study is resumed with further points. If the trace of one of these belongs to another run, the run stops; its own
+# traces do not stop it.
 ranks 0 run suite.yaml -o part.h5 --device cpu --strategies fsdp --trace part
 cp traces/ddp-*.json part/
 ranks 2 run suite.yaml -o part.h5 --device cpu --trace part --resume
@@ -105,7 +108,7 @@ ranks 0 train --device cpu --model "$model" --strategy fsdp --steps 20 --eval-ev
 grep -q 'steps 3 to 5: all ranks in steps/steps.json' out err || fail "it does not say what it wrote"
 python3 check.py steps/steps.json 2 3 || fail "the trace of a run"
 
-# The same step in words: as many calls, and as many bytes.
+# plan --step describes the same step: it has as many calls and as many bytes.
 "$program" plan --step fsdp --model "$model" -n 2 >out 2>err || fail "plan --step"
 python3 - <<'PYTHON' || fail "plan --step and the trace differ"
 import glob, json, re

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Suites by name: those of an installation are found from any directory, by every command that takes a suite.
+# Suites by name: installed suites are found from any directory, by every command that takes a suite.
 set -euo pipefail
 
 program=$(realpath "${1:?usage: suites.sh path/to/shardmark}")
@@ -36,12 +36,12 @@ for name in primitives primitives.yaml suites/primitives suites/primitives.yaml;
   says "shardmark run $name \\" "$shardmark" launch $name -n 1 --container shardmark --print
   grep -qF -- '-o results/primitives-0001.h5' out || fail "the study has another name: $(cat out)"
 done
-for name in quick suites/quick.yaml; do    # its texts are installed beside it
+for name in quick suites/quick.yaml; do    # the texts of the suite are installed with it
   says 'quick on 2 ranks' "$shardmark" plan $name
   ! grep -q warning out || fail "plan $name: $(cat out)"
 done
 
-# What it is, and what there is.
+# --version, and the list of commands and suites.
 for program_of in "$shardmark" "$program"; do
   says "shardmark $(sed -n 's/^project(.* VERSION \([0-9.]*\).*/\1/p' "$home/CMakeLists.txt") (revision " "$program_of" --version
   grep -q '^  HDF5 *1\.' out || fail "--version names no libraries: $(cat out)"
@@ -56,14 +56,14 @@ for command in plan submit launch; do
   refuses "far/quick.yaml: no such suite; shardmark list" "$shardmark" $command far/quick.yaml
 done
 
-# What is here goes first.
+# Suites in the working directory come first.
 mkdir suites
 printf 'name: mine\ndescription: of this directory\nranks: 1\ntraining: {model: mlp, strategy: single, batch_size: 2}\n' >suites/primitives.yaml
 says 'mine on 1 rank' "$shardmark" plan primitives
 says 'Suites in the working directory' "$shardmark" list
 grep -q 'suites/primitives.yaml  *of this directory' out || fail "list does not show the suite of this directory: $(cat out)"
 
-# In a build tree: those of the sources. In their own directory once.
+# A program in a build tree finds the suites of the sources, and lists them once in their own directory.
 rm -r suites
 says 'quick on' "$program" plan quick
 says 'Suites in ' "$program" list
@@ -78,18 +78,18 @@ cd "$dir/elsewhere"
 
 if "$shardmark" run --help >/dev/null 2>&1; then
   grep -q LibTorch <("$shardmark" --version) || fail "--version does not name LibTorch"
-  mkdir alone && cp "$shardmark" alone    # without its sibling
+  mkdir alone && cp "$shardmark" alone    # without shardmark-torch next to it
   for command in run train collective doctor; do
     refuses "$command needs shardmark-torch beside this program, and it is not at $PWD/alone/shardmark-torch" alone/shardmark $command
   done
   says 'plan' alone/shardmark
-  # Help and mistakes need no LibTorch: they know the sibling's commands without it.
+  # Help and errors need no LibTorch, because the program knows the commands of shardmark-torch.
   printf '#!/bin/sh\nexit 9\n' >alone/shardmark-torch && chmod +x alone/shardmark-torch
   says 'train one model' alone/shardmark --help
   refuses "unknown command 'trian'; did you mean 'train'?" alone/shardmark trian
   says 'study: x.h5' timeout 300 "$shardmark" run primitives -o x.h5 --ranks 1 --steps 2
   refuses 'nowhere: no such suite here' "$shardmark" run nowhere -o y.h5
 fi
-# The reference collection is installed with them.
+# The reference collection is installed, too.
 says 'h100-gpu-single.h5' "$shardmark" reference list
 echo 'suites: ok'

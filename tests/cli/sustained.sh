@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# A sustained run: intervals that add up to the duration, bounded samples and memory whatever the number of steps, a report.
+# A sustained run: its intervals add up to the duration, samples and memory are bounded whatever the number of steps,
+# and there is a report.
 set -u
 program=$1
 dir=$(mktemp -d)
@@ -48,7 +49,7 @@ P
 "$program" report --all "$dir/s.h5" >"$dir/report" || fail "report"
 grep -q 'Sustained runs: step time from the first to the last tenth' "$dir/report" || fail "no table: $(cat "$dir/report")"
 
-# The intervals so far are told while it goes on, and are kept in the record where a rank hangs.
+# The intervals are reported during the run, and if a rank hangs, the record keeps them.
 intervals() { grep -c '"progress":' "$dir/hangs.h5.journal" 2>/dev/null; }
 ranks 2 run "$dir/s.yaml" -o "$dir/hangs.h5" --duration 2m --timeout 5 2>"$dir/err" &
 run=$!
@@ -68,7 +69,7 @@ import json, sys
 point, = json.load(sys.stdin)["points"]
 assert point["outcome"] == "timed_out" and len(point["samples"]["interval_end"][0]) >= 2, point' || fail "its record has no intervals"
 
-# Microseconds a step on one rank: eight times the time must not take more memory.
+# Steps take microseconds on one rank. A run that is eight times as long must not need more memory.
 cat >"$dir/c.yaml" <<'Y'
 name: c
 ranks: 1
@@ -85,7 +86,7 @@ def peak_and_steps(duration):
     point, = json.loads(subprocess.run([program, "export", study, "--json", "-"], stdout=subprocess.PIPE).stdout)["points"]
     return usage.ru_maxrss / 1024, point["num_steps"]
 (before, few), (after, many) = peak_and_steps(1), peak_and_steps(8)
-kept_all = (many - few) * 8 / 2**20  # MiB that one double a step would take
+kept_all = (many - few) * 8 / 2**20  # MiB that one double per step would take
 print(f"{few} steps: {before:.1f} MiB at most; {many} steps: {after:.1f} MiB")
 if after - before > max(5, 0.2 * kept_all): sys.exit(f"FAILED: memory grows with the steps; one number for each would take {kept_all:.1f} MiB")
 P

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# Collectives beside a load: each point finds out how often both are repeated, the study keeps it, and what is measured
-# later into the same study measures the same; the first screen shows the answer.
+# Collectives at the same time as a load: each point determines how often both are repeated, and the study stores that.
+# Later measurements in the same study use the same numbers. The first screen shows the result.
 set -euo pipefail
 
 # shellcheck source=tests/cli/stand_ins.bash

@@ -1,5 +1,6 @@
-# For tests of shardmark train, to be sourced: a folder of their own to run in, runs on any number of ranks, and what the last
-# of them said, in `out`. A script sets `common`, the flags of all its runs; `job` is a run in the background, if there is one.
+# Sourced by tests of shardmark train. Provides a temporary folder, runs on any number of ranks, and the output of the
+# last run in `out`. A script sets `common`, the flags of all its runs. `job` is a run in the background, if there is
+# one.
 set -euo pipefail
 program=$(readlink -f "$1")
 home=$PWD
@@ -8,14 +9,14 @@ job=
 common=()
 cd "$scratch"
 export OMP_NUM_THREADS=1
-# Without a search for networks, which takes a third of the time to start.
+# Disables the search for networks, which takes a third of the start time.
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1)
 
 fail() { echo "FAILED: $*"; tail -n 30 out; exit 1; }
 # shellcheck source=tests/waiting.bash
 source "$home/tests/waiting.bash"
 says() { grep -qF -- "$1" out || fail "it does not say: $1"; }
-# The ranks that this script has started, the lowest process first.
+# Prints the ranks that this script has started, lowest process id first.
 ours() {
   pgrep -f "$program train" | while read -r pid; do
     [[ $(readlink "/proc/$pid/exe") != "$program-torch" || $(readlink "/proc/$pid/cwd") != "$scratch" ]] || echo "$pid"
@@ -28,7 +29,7 @@ finish() {
 } 2>/dev/null
 trap finish EXIT
 
-# train RANKS STATUS FLAG...: one rank alone needs no launcher.
+# train RANKS STATUS FLAG...: runs on this many ranks. A single rank is started without mpirun.
 train() {
   local n=$1 expected=$2 start=() status=0
   shift 2
@@ -36,21 +37,21 @@ train() {
   "${start[@]}" "$program" train "${common[@]}" "$@" >out 2>&1 || status=$?
   [[ $status == "$expected" ]] || fail "train $*: exit status $status instead of $expected"
 }
-# trains RANKS FLAG...: in the background, as `job`.
+# trains RANKS FLAG...: starts a run in the background, as `job`.
 trains() {
   local n=$1
   shift
-  : >out    # the lines of the run before are none of this one
+  : >out    # removes the output of the previous run
   "${mpirun[@]}" -n "$n" "$program" train "${common[@]}" "$@" >out 2>&1 &
   job=$!
 }
-# ends: how the run in the background did, in `status`.
+# ends: waits for the run in the background and sets `status`.
 ends() {
   status=0
   wait "$job" || status=$?
   job=
 }
-# refuses TEXT FLAG...: one line of all `ranks` together (1), status 2, before the first step.
+# refuses TEXT FLAG...: all `ranks` (default 1) together print one line, with status 2, before the first step.
 refuses() {
   local words=$1
   shift
@@ -59,7 +60,7 @@ refuses() {
   says "$words"
   if grep -q '^ *1 ' out; then fail "it trained before it refused $*"; fi
 }
-# A small disk needs a mount of our own: a script that calls this first starts again in a place where it may have one.
+# Small disks need a mount namespace. A script that calls this first restarts itself in one, if that is possible.
 with_own_mounts() {
   if [[ -n ${OWN_MOUNTS:-} ]]; then return; fi
   if unshare --mount mount -t tmpfs tmpfs /mnt 2>/dev/null; then

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# shardmark train as a user meets it: lines, study, resuming under another strategy, weights, bad input, and kill -9 while
-# checkpoints are written.
+# shardmark train as a user runs it: its output, the study, resuming under another strategy, weights, bad input, and
+# kill -9 while checkpoints are written.
 # shellcheck source=tests/cli/train.bash
 source "$(dirname "$0")/train.bash"
 common=(--model 'gpt2(layers=2, width=32, heads=2, sequence=32, vocabulary=256)' --data "text(files=$home/README.md $home/tests/cli/*.sh)" --lr 1e-3)
 
-# The losses of the steps given, one a line.
+# Prints the losses of the given steps, one per line.
 losses() { awk -v from="$1" -v to="$2" '$1 ~ /^[0-9]+$/ && $1 >= from && $1 <= to {print $1, $2}' out; }
 
-# same_flops RANKS: in every line, a rank's FLOP/s / its tokens/s are the model's FLOPs for a token, 6 N + 12 L C T, whenever the
-# run was started: a share of what a matrix product reached at the start would not be.
+# same_flops RANKS: in every line, the FLOP/s of a rank divided by its tokens/s is the model's FLOPs per token, 6 N + 12
+# L C T. So the column does not depend on the speed of a matrix product that was measured at the start.
 same_flops() {
   grep -q 'GFLOP/s' out || fail "no column of FLOP/s"
   awk -v at="$(($1 == 1 ? 7 : 8))" '$1 ~ /^[0-9]+$/ {gsub(",", ""); r = 1e9 * $(at + 1) / $at / 221184; if (r < 0.998 || r > 1.002) exit 1}' out ||
     fail "another number of FLOPs for a token"
 }
 
-# A run with everything; its losses are the yardstick of what follows.
+# A run with all features. The following runs are compared with its losses.
 train 2 0 --strategy fsdp --steps 8 --batch-size 6 --schedule cosine --warmup 2 --eval-every 4 --weight_decay 0.1 --deterministic \
   --checkpoint whole --checkpoint-every 4 --save-weights a.safetensors -o run.h5
 says 'held-out loss'
@@ -32,7 +32,8 @@ grep -q 'Training runs' report || fail "no table of the run"
 refuses 'exists' -o run.h5
 refuses 'go on with --resume' --checkpoint whole
 
-# From step 4, written by fsdp on 2 ranks: zero3 on 3 ranks and ddp on 4 see the same losses.
+# From step 4, which fsdp wrote on 2 ranks, the strategies zero3 on 3 ranks, fsdp(shard=optimizer) on 4 and single on 1
+# continue with the same losses.
 for other in '3 zero3' '4 fsdp(shard=optimizer)' '1 single'; do
   read -r n strategy <<<"$other"
   mkdir "$n"
@@ -46,11 +47,11 @@ for other in '3 zero3' '4 fsdp(shard=optimizer)' '1 single'; do
     fail "$other has other losses than the run it goes on from"
 done
 
-# Weights go from one run to another; only a model that they fit takes them.
+# Weights are passed from one run to another. Only a model with the same shapes accepts them.
 train 1 0 --strategy single --steps 1 --batch-size 4 --weights a.safetensors
 awk 'NR == FNR {last = $2; next} $1 == 1 && $2 > last + 0.5 {exit 1}' losses <(losses 1 1) || fail "weights were not taken"
 
-# Bad input ends it before anything computes, on every rank, in one line.
+# Bad input ends the run before anything is computed, on every rank, with one line.
 head -c 20000 a.safetensors >cut.safetensors
 refuses 'truncated' --weights cut.safetensors
 refuses 'is of another model' --weights a.safetensors --model 'gpt2(layers=1, width=32, heads=2, sequence=32, vocabulary=256)'
@@ -61,7 +62,7 @@ mkdir other && cp whole/step-000000008.safetensors other
 refuses 'seed was 1, and is 2 now' --checkpoint other --resume --seed 2
 refuses 'global_batch was 12, and is 8 now' --checkpoint other --resume --batch-size 8
 
-# A damaged newest checkpoint is named, and the one before is taken.
+# If the newest checkpoint is damaged, it is reported and the previous one is used.
 cp -r whole damaged
 python3 -c '
 import sys
@@ -73,12 +74,12 @@ train 2 0 --strategy ddp --steps 6 --checkpoint damaged --resume
 says 'step-000000008.safetensors'
 says 'continuing after step 4'
 
-# Low precision, and a strategy that is chosen where it runs.
+# Low precision, and a strategy that is chosen at run time.
 train 2 0 --strategy auto --precision bf16 --steps 4 --batch-size 4 -o bf16.h5
 says 'auto chose ddp: all 5 candidates fit'
 losses 1 4 | awk '!($2 > 0 && $2 < 20) {exit 1}' || fail "losses in bf16"
 
-# Images with labels: accuracy on those held out, the same on any number of ranks.
+# Images with labels: the accuracy on the held-out images is the same on any number of ranks.
 mkdir cifar
 python3 - cifar <<'PYTHON'
 import pathlib, random, sys
@@ -94,11 +95,11 @@ for n in 1 2; do
 done
 cmp accuracy-1 accuracy-2 || fail "accuracy depends on the ranks"
 
-# A loss that is not finite ends it with its step.
+# A loss that is not finite ends the run, with the step.
 train 2 1 --strategy ddp --optimizer sgd --lr 1e30 --steps 9
 says 'not finite: step'
 
-# kill -9 of all ranks while checkpoints are written all the time: what is left can be gone on from.
+# kill -9 of all ranks while checkpoints are written continuously: the run can be resumed from what is left.
 for delay in 0.7 1.6; do
   rm -rf kill
   trains 2 --strategy zero3 --steps 100000 --checkpoint kill --checkpoint-every 1

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# Bad input to shardmark train: numbers with which no run stays finite, files that are read and written at once, weights that are
-# no floats, and flags that ask for more than there is. Each is one line and a status, and nothing is lost.
+# Bad input to shardmark train: options with which no run stays finite, files that are both read and written, weights
+# that are not floats, and requests for more than there is. Each gives one line and a status, and no file is lost.
 # shellcheck source=tests/cli/train.bash
 source "$(dirname "$0")/train.bash"
 common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp --batch-size 2 --steps 1)
 
-# The last step's update is looked at, too: of parameters that are not finite nothing is written, on any number of ranks.
+# The update of the last step is checked, too: parameters that are not finite are never written, on any number of ranks.
 refuses "option 'beta1' of optimizer adamw is 1.0; accepted: a number from 0 to 0.999999" --beta1 1 --save-weights w
 refuses "option 'beta2' of optimizer adamw is 1.0" --beta2 1
 for n in 1 2; do
@@ -15,10 +15,10 @@ for n in 1 2; do
   if grep -q 'held-out loss' out; then fail "a loss of parameters that are not finite"; fi
   [[ ! -e w && -z $(ls -A D) ]] || fail "written: $(ls -A . D)"
 done
-train 1 0 --checkpoint D    # into the same directory: nothing is in its way
+train 1 0 --checkpoint D    # the same directory can be used, because nothing was written
 train 1 0 --checkpoint D --resume --steps 2
 
-# A file is read or written, and written once, whatever its names.
+# A file is either read or written, and written only once, whatever its names.
 refuses '--save-weights z.h5 is the same file as -o z.h5' -o z.h5 --save-weights z.h5
 refuses '--save-weights ./z.h5 is the same file' -o z.h5 --save-weights ./z.h5
 ln -s z.h5 soft.h5
@@ -45,7 +45,7 @@ gpt2='gpt2(layers=1, width=8, heads=1, sequence=8, vocabulary=16)'
 refuses 'tokens.bin, which is read here' --model "$gpt2" --data 'tokens(files=tokens.bin)' --save-weights ./tokens.bin --overwrite
 cmp -s run.yaml kept.yaml && cmp -s tokens.bin kept.bin || fail "a refused run changed what it reads"
 
-# A tokens file that is cut while it is read ends the run of all ranks with a line.
+# If a file of tokens is truncated while it is read, the run ends on all ranks with one line.
 trains 2 --model "$gpt2" --data 'tokens(files=tokens.bin)' --steps 1000000
 wait_for 300 "step 5" grep -q '^ *5 ' out
 truncate -s 1100 tokens.bin
@@ -53,7 +53,7 @@ ends
 [[ $status == 1 ]] || fail "tokens that were cut: exit status $status instead of 1"
 says "'tokens.bin' had 9024 bytes when it was opened, and has been cut since"
 
-# And so does a token that the model lacks, when it is read.
+# The same holds for a token that is not in the model's vocabulary.
 cp kept.bin tokens.bin
 trains 2 --model "$gpt2" --data 'tokens(files=tokens.bin)' --steps 1000000
 wait_for 300 "step 5" grep -q '^ *5 ' out
@@ -63,7 +63,7 @@ ends
 says "'tokens.bin' (llm.c's format for GPT-2's vocabulary of 50257): token 65535 at position "
 says "is not in the model's vocabulary of 16"
 
-# Weights of other types are refused before anything is set up, and so is a header that is none.
+# Weights of other types are refused before anything is set up, and so is an invalid header.
 train 1 0 --save-weights w.safetensors
 for type in I32 F8_E4M3; do
   python3 - "$type" <<'PYTHON'
@@ -73,7 +73,7 @@ end = 8 + int.from_bytes(data[:8], "little")
 header = json.loads(data[8:end])
 name = next(key for key in header if key != "__metadata__")
 header[name]["dtype"] = sys.argv[1]
-header.pop("__metadata__")    # and its checksum
+header.pop("__metadata__")    # and the checksum in it
 text = json.dumps(header).encode()
 open("other.safetensors", "wb").write(len(text).to_bytes(8, "little") + text + data[end:])
 PYTHON
@@ -84,12 +84,12 @@ data = bytearray(open("w.safetensors", "rb").read())
 end = 8 + int.from_bytes(data[:8], "little")
 import json
 header = json.loads(data[8:end])
-header.pop("__metadata__")    # and its checksum
+header.pop("__metadata__")    # and the checksum in it
 text = json.dumps(header).encode()
-data[end:end + 4] = b"\x00\x00\xc0\x7f"    # the first number
+data[end:end + 4] = b"\x00\x00\xc0\x7f"    # overwrites the first number
 open("nan.safetensors", "wb").write(len(text).to_bytes(8, "little") + text + data[end:])
 PYTHON
-for n in 1 2; do    # found while they are read, when the lines of the start are out
+for n in 1 2; do    # found while the weights are read, after the first lines of output
   train $n 2 --weights nan.safetensors
   says "'nan.safetensors' holds a NaN or an infinity in "
   if grep -q '^ *1 ' out; then fail "it trained with weights that hold a NaN"; fi
@@ -102,16 +102,17 @@ refuses "'deep.safetensors' has a damaged header: it nests too deep" --weights d
 echo '{"weight_map": {"layers.0.weight": "absent.safetensors"}}' >absent.index.json
 refuses "'absent.index.json' names the file './absent.safetensors', which is not there" --weights absent.index.json
 
-# What a killed run left of its weights goes with the next one that writes there; what is being written stays.
+# Remains of the weights of a killed run are removed by the next run that writes there. A file that is being written
+# stays.
 left=w.safetensors.$(uname -n).17.tmp held=w.safetensors.$(uname -n).18.tmp
 touch "$left" "$held"
 exec 9<"$held"
-flock 9    # held until 9 is closed, however long the run takes
+flock 9    # held until descriptor 9 is closed, however long the run takes
 train 1 0 --save-weights w.safetensors --overwrite 9<&-
 [[ $(ls w.safetensors*) == "w.safetensors"$'\n'"$held" ]] || fail "left: $(ls w.safetensors*)"
 exec 9<&-
 
-# More threads than a processor can take, more samples than there can be, and a precision that the device does not have.
+# Refused: more threads than a processor can run, more samples than there can be, and a precision that the device lacks.
 status=0
 taskset -c "$(taskset -cp $$ | grep -o '[0-9]*$')" "$program" train "${common[@]}" --threads 4096 >out 2>&1 || status=$?
 [[ $status == 2 ]] || fail "4,096 threads: exit status $status instead of 2"

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# What shardmark train writes: places that cannot take it are refused before the first step, a file is replaced only when that
-# is asked for, a disk that fills later costs no step but ends the run with status 3, and a directory has one run.
+# What shardmark train writes: places that are not writable are refused before the first step, a file is replaced only
+# on request, a disk that fills up later costs no step but ends the run with status 3, and only one run uses a
+# directory.
 # shellcheck source=tests/cli/train.bash
 source "$(dirname "$0")/train.bash"
 with_own_mounts
-# About 65 KiB a checkpoint, 28 KiB of weights.
+# A checkpoint has about 65 KiB, and the weights have 28 KiB.
 common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp --batch-size 2 --eval-batches 0)
 
-# Places that cannot be written.
+# Places that are not writable.
 touch file
 ranks=2 refuses 'the directory file/such cannot be made (Not a directory)' --save-weights file/such/w.safetensors
 ranks=2 refuses 'cannot make the directory file/run: Not a directory' --checkpoint file/run
@@ -22,7 +23,7 @@ if [[ $(id -u) != 0 ]]; then
   refuses 'the directory closed cannot be written' --save-weights closed/w.safetensors
 fi
 
-# A file is replaced when that is asked for; what is no regular file never is.
+# A file is replaced on request, but only if it is a regular file.
 train 1 0 --steps 1 --save-weights w.safetensors
 cp w.safetensors before
 refuses 'w.safetensors exists; name another place, or replace it with --overwrite' --save-weights w.safetensors
@@ -37,8 +38,9 @@ refuses 'is not a regular file' --save-weights /dev/null --overwrite
 refuses 'is not a regular file' --save-weights /dev/null
 [[ -c /dev/null && -p pipe ]] || fail "a device or a pipe was replaced"
 
-# The ranks' files may be no longer than 50 KiB: the weights find room, checkpoints do not. Over TCP, because Open MPI's shared
-# memory is files as well. All steps are done, and the end tells once what is not there.
+# The ranks' files may have at most 50 KiB, which is enough for the weights but not for checkpoints. The ranks use TCP,
+# because Open MPI's shared memory also consists of files. All steps are run, and the end of the run says once what is
+# missing.
 limited() {
   local kib=$1; shift
   status=0
@@ -54,17 +56,17 @@ limited 20 --steps 2 --save-weights large.safetensors
 [[ $status == 3 && $(ls large* 2>/dev/null) == '' ]] || fail "weights that were not written: exit status $status instead of 3"
 says 'failed: the weights were not written: cannot write large.safetensors'
 
-# One run in a directory at a time; what a killed run left half written goes with the next.
+# Only one run at a time uses a directory. Files that a killed run left incomplete are removed by the next run.
 train 1 0 --steps 2 --checkpoint mine
 touch mine/step-000000009.safetensors.node.17.tmp mine/notes.tmp
 exec 9<mine
-flock 9    # held until 9 is closed, however long the run takes
+flock 9    # held until descriptor 9 is closed, however long the run takes
 refuses 'another run writes its checkpoints to mine; wait for its end, or choose another directory' --checkpoint mine --resume 9<&-
 exec 9<&-
 train 1 0 --steps 3 --checkpoint mine --resume
 [[ $(ls mine) == $'notes.tmp\nstep-000000002.safetensors\nstep-000000003.safetensors' ]] || fail "left: $(ls mine)"
 
-# A run that is over: there is nothing to do, but its weights can still be written.
+# If a run is already finished, there is nothing to do, but its weights can still be written.
 refuses 'the checkpoint is at step 3, and the run ends at step 2: nothing to do; give --steps above 3' --checkpoint mine --resume --steps 2
 refuses 'nothing to do; give --steps above 3' --checkpoint mine --resume
 train 1 0 --steps 3 --checkpoint mine --resume --save-weights late.safetensors
@@ -74,11 +76,11 @@ train 1 0 --steps 3 --checkpoint mine --resume --save-weights late.safetensors
 if [[ -n ${OWN_MOUNTS:-} ]]; then
   mkdir disk
   mount -t tmpfs -o size=160k tmpfs disk
-  refuses '--checkpoint: the checkpoints need' --checkpoint disk/run --checkpoint-every 1    # three at once
+  refuses '--checkpoint: the checkpoints need' --checkpoint disk/run --checkpoint-every 1    # there may be three at the same time
   train 2 0 --steps 3 --checkpoint disk/run --save-weights disk/w.safetensors
   rm disk/w.safetensors
   refuses '--save-weights: the weights need' --save-weights disk/w.safetensors --model 'mlp(features=64, width=512, layers=2, classes=8)'
-  # It fills while the run goes on: the checkpoints from before stay, and the run can be gone on from there.
+  # The disk fills up during the run. Earlier checkpoints stay, and the run can be resumed from them.
   rm -r disk/run
   mount -o remount,size=2m disk
   trains 2 --steps 100000 --checkpoint disk/run --checkpoint-every 1

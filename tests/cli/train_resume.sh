@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# A training run that goes on from a checkpoint: the same bytes as without a break, compressed reductions too; and what is not as
-# before is said in one line each, or refused.
+# A training run that resumes from a checkpoint: the result is bitwise equal to that of a run without a break, also with
+# compressed reductions. Differences from the earlier run are reported in one line each, or refused.
 # shellcheck source=tests/cli/train.bash
 source "$(dirname "$0")/train.bash"
 with_own_mounts
@@ -9,16 +9,17 @@ common=(--eval-batches 0)
 gpt2='gpt2(layers=1, width=32, heads=2, sequence=32, vocabulary=256)'
 mlp='mlp(features=16, width=16, layers=2, classes=4)'
 
-warns() { # in these lines in any order, and in no others, but for what the machine has of cores and what uses them
+warns() { # these warnings in any order and no others, apart from those about cores and what uses them
   for line in "$@"; do printf '%s\n' "$line"; done | sort >expected
   sed -n '/ ranks share /d; /times will be too long by an unknown factor/d; s/^shardmark: warning: //p' out | sort >warnings
   diff expected warnings >&2 || fail "other warnings"
 }
-from() { # a directory to go on in, with this checkpoint of another alone
+from() { # makes the directory `go` with only this checkpoint, to resume in
   rm -rf go && mkdir go && cp "$1" go
 }
 
-# What a reduction has not sent yet goes on as well: the same weights as without a break, byte by byte, and no warning.
+# The residuals of reductions are resumed, too: the weights equal those without a break, byte by byte, and there is no
+# warning.
 for reduction in 'topk(ratio=0.05)' 'powersgd(rank=1)' int8 'cast(to=bf16)' plain; do
   flags=(--model "$gpt2" --batch-size 2 --steps 6 --deterministic
     --strategy "ddp(bucket_mb=0.03, first_bucket_mb=0.01, reduction=$reduction)")
@@ -32,7 +33,8 @@ for reduction in 'topk(ratio=0.05)' 'powersgd(rank=1)' int8 'cast(to=bf16)' plai
   [[ $reduction != topk* ]] || cp -r whole topk
 done
 
-# Elsewhere the residual starts empty, which is said once; its checkpoints are weights like any other.
+# In other layouts the residual starts empty, and one line says so. The weights in such a checkpoint can be used like
+# any other.
 flags=(--model "$gpt2" --steps 4 --checkpoint go --resume)
 buckets='bucket_mb=0.03, first_bucket_mb=0.01'
 from topk/step-000000003.safetensors
@@ -53,7 +55,7 @@ warns 'the residual of topk(ratio=0.01) on 1 rank starts empty: the checkpoint h
 train 1 0 --model "$gpt2" --strategy single --steps 1 --weights topk/step-000000003.safetensors
 warns
 
-# A checkpoint is as long as the room that is asked for before the first step, or a little shorter: the residuals count.
+# A checkpoint is at most as long as the space that is checked before the first step, including the residuals.
 if [[ -n ${OWN_MOUNTS:-} ]]; then
   size=$(stat -c %s topk/step-000000006.safetensors)
   mkdir disk
@@ -62,7 +64,8 @@ if [[ -n ${OWN_MOUNTS:-} ]]; then
   umount disk
 fi
 
-# What the run had before and has no longer: a line each, with the old and the new. A schedule's length counts where rates depend on it.
+# Each option that has changed since the checkpoint is reported in one line, with the old and the new value. The length
+# of a schedule is reported only if rates depend on it.
 flags=(--model "$mlp" --batch-size 4 --checkpoint go)
 differs=': the run differs from one that had this from its start'
 rm -rf go
@@ -89,7 +92,7 @@ warns
 train 1 0 "${flags[@]}" --precision bf16 --steps 5 --resume
 warns "precision was fp16 up to step 4, and is bf16 from here on$differs"
 
-# Other bytes of the same length are other data: refused before anything computes, whether text or tokens in documents.
+# Different data of the same length are refused before anything is computed, whether text or tokens in documents.
 head -c 20000 /dev/zero | tr '\0' a >text
 python3 -c '
 import array

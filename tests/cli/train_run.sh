@@ -1,29 +1,31 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# What a training run does: its length in steps or epochs, evaluation, loss scale, memory, and runs in YAML.
+# Features of a training run: its length in steps or epochs, evaluation, loss scale, memory, and runs in YAML.
 # shellcheck source=tests/cli/train.bash
 source "$(dirname "$0")/train.bash"
 mlp='mlp(features=16, width=16, layers=2, classes=4)'
 
 steps() { awk '$1 ~ /^[0-9]+$/ {n = $1} END {print n + 0}' out; }
 
-# An epoch is one pass over what is left to train on: 40 samples, of which 2 are held out, in batches of 2 x 3.
+# An epoch is one pass over the training samples. 2 of the 40 samples are held out, and a batch has 2 x 3.
 train 2 0 --model "$mlp" --data 'synthetic(size=40)' --batch-size 3 --epochs 2
 says '2 epochs: 13 steps'
 [[ $(steps) == 13 ]] || fail "2 epochs are $(steps) steps"
 refuses 'excludes' --model "$mlp" --epochs 2
 
-# Evaluation: all that is held out, some of it, or none. 400 samples hold out 20; two ranks see 2 x 4 of them in a batch each.
+# Evaluation uses all held-out samples, some of them, or none. 400 samples hold out 20, and a batch of the two ranks has
+# 2 x 4 of them.
 for batches in all 1 2 0; do
   flags=(--eval-every 1); [[ $batches == all ]] || flags+=(--eval-batches "$batches")
-  [[ $batches != 0 ]] || flags=(--eval-batches 0)    # beside it --eval-every would do nothing, and is refused
+  [[ $batches != 0 ]] || flags=(--eval-batches 0)    # with this, --eval-every would have no effect and be refused
   train 2 0 --model "$mlp" --data 'synthetic(size=400)' --batch-size 4 --steps 2 --lr 0.01 "${flags[@]}"
   grep -o 'held-out loss.*' out >"held-out-$batches" || true
 done
 [[ $(wc -l <held-out-all) == 2 && $(wc -l <held-out-1) == 2 && ! -s held-out-0 ]] || fail "evaluations: $(wc -l held-out-*)"
 if cmp -s held-out-all held-out-1 || cmp -s held-out-1 held-out-2; then fail "--eval-batches changes nothing"; fi
 
-# fp16: its loss scale and the steps that it leaves out, on each line and at the end; the latter in the report, too.
+# With fp16, each line and the end of the run show the loss scale and the number of skipped steps. The report also has
+# the latter.
 train 2 0 --model "$mlp" --precision fp16 --strategy fsdp --steps 3 --batch-size 4 -o fp16.h5
 grep -q 'peak loss scale  skipped$' out || fail "no column of the loss scale"
 awk '$1 == 3 && ($(NF - 1) < 1 || $NF !~ /^[0-9]+$/) {exit 1}' out || fail "no loss scale of step 3"
@@ -33,7 +35,7 @@ grep -q 'skipped' report || fail "the report does not tell skipped steps"
 train 1 0 --model "$mlp" --strategy single --steps 1
 if grep -q 'loss scale' out; then fail "a loss scale in fp32"; fi
 
-# Memory: what certainly does not fit is refused before it is begun; what set-up takes for a moment is counted, too.
+# A model that certainly does not fit is refused at the start. Temporary memory during set-up counts, too.
 ranks=2 refuses 'the state of a rank needs 1.85 GiB, a rank has 1.00 GiB; choose a smaller model, or more ranks' \
   --model gpt2 --strategy ddp --memory-limit 1GiB
 wide='mlp(features=1024, width=1024, layers=2, classes=8)'
@@ -43,7 +45,7 @@ says 'the limit of a rank is 11.0 MiB'
 if grep -q ' step ' out; then fail "it began to train"; fi
 train 2 0 --model "$wide" --strategy ddp --optimizer 'sgd(momentum=0)' --steps 1 --memory-limit 64MiB
 
-# A run in YAML; flags go before it, wherever they stand.
+# A run in YAML. Flags override it, wherever they are on the command line.
 cat >run.yaml <<YAML
 model: {mlp: {features: 16, width: 16, layers: 2, classes: 4}}
 data: {synthetic: {size: 100}}
@@ -70,7 +72,7 @@ says '16 samples a step'
 says 'peak learning rate 0.025'
 train 1 0 run.yaml --epochs 1 --accumulation 1 -o yaml.h5
 says '1 epoch: 12 steps'
-# What does not go together is told by its place in the file; of flags by their names.
+# Contradictions are reported with their position in the file, and those of flags by name.
 ranks=2 refuses 'run.yaml:6:15: global_batch asks for 8 samples a step, which 2 ranks with --accumulation 3 cannot share evenly' run.yaml --accumulation 3
 sed 's/accumulation: 2/accumulation: 3/' run.yaml >three.yaml
 ranks=2 refuses 'three.yaml:6:15: global_batch asks for 8 samples a step, which 2 ranks with accumulation 3 cannot share evenly' three.yaml
@@ -81,7 +83,7 @@ refuses '--strategy: ' --model "$mlp" --strategy 'hpz(group=2)'
 train 2 0 run.yaml --global-batch 16 --steps 1
 says '16 samples a step'
 refuses '--batch-size excludes --global-batch' run.yaml --global-batch 16 --batch-size 2
-# A word of the file is one of its flag, too.
+# The words of a YAML file are also accepted by its flags.
 gpt2='gpt2(layers=2, width=16, heads=2, sequence=8, vocabulary=16)'
 train 1 0 --model "$gpt2" --strategy single --steps 1 --recompute full --clip none
 refuses "--recompute: expected" --model "$gpt2" --recompute half

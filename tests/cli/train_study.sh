@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# The study of a training run: its curves are there when ranks are killed, hang or are asked to stop, and when the disk fills; the
-# same command with --resume goes on with it, to the curve of a run that nothing interrupted. Every advice is followed here.
+# The study of a training run has its curves even if ranks are killed, hang or are asked to stop, or if the disk fills
+# up. The same command with --resume continues with the curve of an uninterrupted run. The test follows every advice
+# that is printed.
 # shellcheck source=tests/cli/train.bash
 source "$(dirname "$0")/train.bash"
 with_own_mounts
 common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp --batch-size 2 --seed 7 --deterministic --log-every 10)
 
-# A run in the background, until it has written its second checkpoint.
+# Starts a run in the background and waits until it has written its second checkpoint.
 begin() {
   rm -rf ck s.h5*
   trains 2 --steps 1000000 --checkpoint ck --checkpoint-every 200 --eval-every 100 --eval-batches 1 -o s.h5 "$@"
@@ -15,7 +16,8 @@ begin() {
 }
 has_two_checkpoints() { [[ $(ls ck 2>/dev/null | wc -l) -ge 2 ]]; }
 newest() { ls ck | tail -n 1 | sed 's/step-0*\([0-9]*\).*/\1/'; }
-# The points of a study, each as: outcome, first step, steps, evaluations, hash of all curves but the times.
+# Prints the points of a study, each with: outcome, first step, steps, evaluations, and a hash of all curves except
+# times.
 curves() {
   "$program" export "$1" --json - | python3 -c '
 import hashlib, json, sys
@@ -27,7 +29,7 @@ for point in json.load(sys.stdin)["points"]:
     print(point["outcome"], point["first_step"], *steps, len(rows.get("held_out_at", [[]])[0]),
           hashlib.sha256(json.dumps(kept).encode()).hexdigest())'
 }
-# A run goes on to the end, and its study is that of one that nothing interrupted.
+# Resumes a run to the end. Its study equals that of an uninterrupted run.
 goes_on() {
   local steps=$(($(newest) + 150))
   train 2 0 --steps "$steps" --checkpoint ck --checkpoint-every 200 --eval-every 100 --eval-batches 1 -o s.h5 --resume
@@ -40,7 +42,7 @@ goes_on() {
   cmp goes_on whole || fail "$1: $(cat goes_on) instead of $(cat whole)"
 }
 
-# A rank is killed: the same command is refused with an advice, which helps.
+# A rank is killed. The same command is refused with an advice, and following it works.
 begin
 kill -KILL "$(ours | tail -n 1)"
 ends
@@ -55,7 +57,7 @@ goes_on "a killed rank"
 grep -q 'read' goodput || fail "reading the checkpoint was not timed: $(cat goodput)"
 refuses 's.h5 exists; go on with --resume, or choose another output' -o s.h5 --checkpoint other
 
-# On other ranks the steps get a record of their own, and those from before stay.
+# With another number of ranks, the steps have their own record, and the earlier ones stay.
 train 1 0 --steps $(($(newest) + 20)) --batch-size 4 --checkpoint ck -o s.h5 --resume
 curves s.h5 >two
 [[ $(head -n 1 two) == "$(cat whole)" && $(tail -n 1 two) == "ok $(sed 's/ok 0 \([0-9]*\) .*/\1/' whole) 20 1 "* ]] || fail "other ranks: $(cat two)"
@@ -68,19 +70,19 @@ says 'go on with --resume'
 "$program" export s.h5 --json - | grep -q '"outcome": *"timed_out"' || fail "no record of the hang"
 goes_on "a hang"
 
-# It is asked to stop.
+# The run is asked to stop.
 begin
-kill -TERM "$(ours | head -n 1)"    # of one rank; all stop at the same step, with a checkpoint
+kill -TERM "$(ours | head -n 1)"    # only one rank gets it; all stop at the same step, with a checkpoint
 ends
 says "stopped by a signal after step $(newest) of"
 goes_on "SIGTERM"
 
-# The points of a sweep are no run.
+# A study with points of a sweep is not one of a training run.
 printf 'name: sweep\nranks: 1\ncollectives:\n  - {operation: broadcast, bytes: 8}\n' >sweep.yaml
 "$program" run sweep.yaml -o sweep.h5 -q >out 2>&1 || fail "a sweep"
 refuses 'sweep.h5 holds points of a sweep' --checkpoint fresh -o sweep.h5 --resume
 
-# A disk that fills.
+# The disk fills up.
 if [[ -n ${OWN_MOUNTS:-} ]]; then
   mkdir disk
   mount -t tmpfs -o size=1m tmpfs disk
@@ -95,7 +97,7 @@ lines = [json.loads(line) for line in open(sys.argv[1])]
 kept = sum(s["columns"] for line in lines if "progress" in line for s in line["samples"]["series"] if s["name"] == "loss")
 assert 1000 < kept < 100000, kept
 PYTHON
-  # Room for the curves, none for the file: the advice is followed.
+  # There is enough space for the curves but not for the study. The advice is followed.
   rm disk/*
   mount -o remount,size=72k disk
   train 1 3 --strategy single --steps 300 --checkpoint full -o disk/s.h5

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # QUICK
 # NEEDS torch
-# shardmark train --trace: a trace of some steps of each rank that JSON readers take, where it was asked for, and nothing else
-# on stderr.
+# shardmark train --trace: writes a trace of some steps of each rank, which JSON parsers accept, to the given folder,
+# and prints nothing else on stderr.
 set -euo pipefail
 program=$(readlink -f "$1")
 scratch=$(mktemp -d)
@@ -11,7 +11,8 @@ cd "$scratch"
 export OMP_NUM_THREADS=1
 fail() { echo "FAILED: $*"; cat out err; exit 1; }
 
-# train STATUS FLAG...: on two ranks, whose files may have $kib KiB; shared memory of MPI's would be files, too
+# train STATUS FLAG...: runs on two ranks, whose files may have $kib KiB. MPI uses no shared memory, because that would
+# be files, too.
 kib=unlimited
 train() {
   local expected=$1 status=0
@@ -34,17 +35,17 @@ for rank in 0 1; do
 import json, sys
 events = json.load(open(sys.argv[1]))["traceEvents"]
 names = [event["name"] for event in events if event.get("cat") == "cpu_op"]
-# Forward, backward and update of three steps: one linear layer.
+# The model is one linear layer, and the trace has forward, backward and update of three steps.
 assert names.count("aten::addmm") >= 3, names.count("aten::addmm")
 assert any("Backward" in name for name in names)
 PYTHON
 done
 train 2 --steps 20 --trace traces
 grep -q 'traces/steps.json exists; name another place, or replace it with --overwrite' err || fail "it would replace a trace"
-train 0 --steps 2 --trace traces --overwrite    # a run that is shorter than what is traced
+train 0 --steps 2 --trace traces --overwrite    # the run is shorter than the range of steps to trace
 grep -q 'steps 1 to 2: traces written' out err || fail "a short run is not traced"
 
-# A disk that is full: no half of a trace stays, and the run says so.
+# If the disk is full, no incomplete trace stays, and the run reports it.
 mkdir full
 kib=50
 train 3 --steps 3 --trace full

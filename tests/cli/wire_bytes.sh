@@ -1,5 +1,6 @@
 # NEEDS torch
-# What really moves, beside the formula: bytes of the mpi transport's own messages as Open MPI's monitoring counts them.
+# Compares the formulas with what really moves: the bytes of the mpi transport's messages, as counted by Open MPI's
+# monitoring.
 set -eu
 shardmark=$1
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
@@ -11,18 +12,18 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export OMP_NUM_THREADS=1
 operations=3
-bytes=12000000 # cut into whole parts
+bytes=12000000 # divisible into equal parts
 ranks=3
 failed=0
 printf '%-16s %5s %14s %14s %7s\n' 'bytes per rank' ranks law wire ratio
-# name, law bytes per rank as a part of the message, number of places (out of place, in place)
+# name, bytes per rank as a fraction of the message, number of variants (out of place, in place)
 for row in 'all_reduce 2*(n-1)/n 2' 'reduce_scatter (n-1)/n 2' 'all_gather (n-1)/n 2' 'broadcast (n-1)/n 2' 'reduce (n-1)/n 2' \
   'all_to_all (n-1)/n 1' 'gather (n-1)/n/n 2' 'scatter (n-1)/n/n 2' 'send_recv 1 1'; do
   read -r name law places <<<"$row"
   "${mpirun[@]}" -n "$ranks" --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 \
     --mca pml_monitoring_filename "$scratch/$name" "$shardmark" collective "$name" --transport mpi --device cpu \
     -b $bytes -e $bytes -n $operations -w 0 -c 0 >"$scratch/out" 2>&1 || { cat "$scratch/out"; exit 1; }
-  # E: messages of the program itself; those within MPI's barriers and gathers are marked I.
+  # E marks messages of the program itself. Messages within MPI's barriers and gathers are marked I.
   wire=$(awk '$1 == "E" {sum += $4} END {printf "%.0f", sum}' "$scratch/$name".*.prof)
   awk -v name="$name" -v n=$ranks -v wire="$wire" -v bytes=$bytes -v operations=$((operations * places)) 'BEGIN {
     law = bytes * '"$law"'

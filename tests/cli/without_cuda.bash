@@ -1,10 +1,10 @@
-# To be sourced by tests of what must work on a machine without a CUDA toolkit.
+# Sourced by tests of features that must work on a machine without a CUDA toolkit.
 
-# can_hide_cuda: whether this machine lets us hide its toolkits.
+# can_hide_cuda: whether the CUDA toolkits of this machine can be hidden.
 can_hide_cuda() { [[ $(id -u) == 0 ]] && unshare --mount true 2>/dev/null; }
 
-# without_cuda COMMAND...: runs the command in a mount namespace that shows no CUDA toolkit and no cache of the loader, so
-# that a library is found only in the folders that a program names and in those where every Linux looks.
+# without_cuda COMMAND...: runs the command in a mount namespace without CUDA toolkits and without the cache of the
+# loader. So a library is found only in folders that a program names and in the default folders of Linux.
 without_cuda() {
   # shellcheck disable=SC2016  # expanded by the inner shell
   unshare --mount --propagation private bash -c '
