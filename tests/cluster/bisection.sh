@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # NEEDS torch
 # ALONE it compares speeds.
-# shardmark doctor --pairs on six nodes: halving names the node whose link is slower, and no other; a link between two
-# switches that all pairs across share is found by the bisection, and is no node's fault.
+# shardmark doctor --pairs on six nodes. Halving names exactly the node whose link is slower. If a link between two
+# switches is slow, which all pairs across them share, the bisection finds it and no node is blamed.
 set -euo pipefail
 program=$(realpath "${1:?usage: tests/cluster/bisection.sh path/to/shardmark}")
 # shellcheck source=tests/cluster/nodes.bash
@@ -11,7 +11,7 @@ source "$(dirname "$0")/nodes.bash"
 make_nodes 6
 set_on_nodes 1
 
-# links NAME [FLAG...]: what the doctor says of the links, in $dir/NAME.log.
+# links NAME [FLAG...]: writes the doctor's findings about links to $dir/NAME.log.
 links() {
   local name=$1 status=0
   shift
@@ -23,8 +23,8 @@ links() {
 says() { grep -q "$2" "$dir/$1.log" || fail "$1: no line '$2'"; }
 says_not() { ! grep -q "$2" "$dir/$1.log" || fail "$1: $(grep "$2" "$dir/$1.log")"; }
 
-# measured NAME: links of that name as the function NAME measures and checks them. A machine that stops for a second
-# makes any link slow, so what a measurement says is wrong only if three of them say it.
+# measured NAME: measures and checks links with the function NAME. If the machine stops for a second, any link looks
+# slow. So the test fails only if three measurements are wrong.
 measured() {
   local try
   for try in 1 2 3; do
@@ -56,7 +56,7 @@ narrow() {
   says narrow '^slow: node1 on leaf1 .. node6 on leaf2 are slow only together, and neither half is'
   says_not narrow 'makes groups slow'
 }
-# Three links of 100 Mbit/s meet one of 50 Mbit/s.
+# Three links of 100 Mbit/s share one link of 50 Mbit/s.
 shape_node 100mbit 3
 trunk 50mbit 4 5 6
 printf 'SwitchName=leaf%d Nodes=node[%s]\n' 1 1-3 2 4-6 >"$dir/topology.conf"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # NEEDS torch
 # ALONE it compares speeds.
-# Eight ranks on four nodes with links of 1 Gbit/s: an all-reduce in stages beats the flat one, in one interleaved run.
-# With SOAK=1 more sizes and turns, and the whole quick suite on these nodes.
+# Eight ranks run on four nodes with links of 1 Gbit/s. Hierarchical all-reduce is faster than the flat one, in one
+# interleaved run. With SOAK=1, more sizes and repeats, and the whole quick suite on these nodes.
 set -euo pipefail
 program=$(realpath "${1:?usage: tests/cluster/hierarchical.sh path/to/shardmark}")
 # shellcheck source=tests/cluster/nodes.bash

@@ -1,5 +1,6 @@
-# Several nodes on one machine, for scripts to source: namespaces with their own network, host name, processes and
-# shared memory, joined by a bridge. What was made goes when the script ends. Needs root and iproute2.
+# Makes several nodes on one machine, for scripts that source this file: namespaces with their own network, host name,
+# processes and shared memory, connected by a bridge. Everything is removed when the script ends. Needs root and
+# iproute2.
 # shellcheck source=tests/script.bash
 source "$(dirname "${BASH_SOURCE[0]}")/../script.bash"
 
@@ -8,12 +9,12 @@ for name in ip nsenter unshare taskset; do
   command -v $name >/dev/null || skip "no $name: run jobs/bootstrap.sh --cluster"
 done
 
-tag=sm$$                       # names of ours in the kernel are short and end with our process id
-net=10.$((100 + $$ / 250 % 100)).$(($$ % 250))    # node 1 is $net.1, the machine itself $net.254
+tag=sm$$                       # prefix of our names in the kernel, which must be short; ends with our process id
+net=10.$((100 + $$ / 250 % 100)).$(($$ % 250))    # node 1 is $net.1, and the machine itself is $net.254
 nodes=()
-declare -A node_pid            # of each node's first process, as the script's own namespace counts
+declare -A node_pid            # process id of each node's first process, as seen by the script
 
-# A node's first process is the first of its process namespace: what it started has ended with it.
+# A node's first process is the init process of its process namespace. When it ends, all others of the node end, too.
 remove_network() {
   local node
   wait
@@ -25,7 +26,7 @@ remove_network() {
 }
 at_end+=(remove_network)
 
-# make_network COUNT: networks of the nodes 1 to COUNT, each with the interface e0.
+# make_network COUNT: makes the networks of nodes 1 to COUNT, each with the interface e0.
 make_network() {
   local node
   ip link add "$tag" type bridge 2>/dev/null || skip "the kernel or container allows no network bridge"
@@ -42,7 +43,7 @@ make_network() {
   done
 }
 
-# start_node NODE COMMAND...: the node's first process, beside the script. Its host name is node1, node2 ...
+# start_node NODE COMMAND...: starts the node's first process in the background. Its host name is node1, node2, ...
 start_node() {
   local node=$1
   shift
@@ -52,22 +53,22 @@ start_node() {
   pids+=($!)
 }
 
-# make_nodes COUNT: networks and idle first processes, which mpirun reaches through $dir/agent: see on_nodes.
+# make_nodes COUNT: makes networks and idle first processes, which mpirun reaches through $dir/agent: see on_nodes.
 make_nodes() {
   local node
   make_network "$1"
   for node in "${nodes[@]}"; do
-    # Nothing is dropped here, as a sender waits for its own queue: Reno, which every kernel has, never has to slow down.
+    # No packet is dropped here, because a sender waits for its own queue. So Reno, which every kernel has, never has to
+    # slow down.
     nsenter --net="/run/netns/$tag-$node" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
-    start_node "$node" "sh -c 'while sleep 1000; do :; done'"    # reaps what is orphaned, as a first process should
+    start_node "$node" "sh -c 'while sleep 1000; do :; done'"    # reaps orphans, as an init process should
   done
   print_agent >"$dir/agent"
   chmod +x "$dir/agent"
   for node in "${nodes[@]}"; do wait_for 30 "node$node" sh -c "'$dir/agent' node$node hostname | grep -qx node$node"; done
 }
 
-# A program that mpirun starts others through, as it would through ssh: AGENT node2 COMMAND. The nodes share out the
-# machine's cores.
+# Prints a program that mpirun uses in place of ssh: AGENT node2 COMMAND. The nodes share the cores of the machine.
 print_agent() {
   echo '#!/bin/sh'
   echo 'host=$1; shift'
@@ -81,9 +82,10 @@ print_agent() {
   echo 'esac'
 }
 
-# set_on_nodes RANKS: on_nodes becomes the command that starts its arguments with so many ranks on each node; node_flags are
-# those of its flags that are about nodes. Flag 1: Open MPI shall send and not also put, whose requests would queue behind
-# the data of the other direction (64 KiB both ways at 1 Gbit/s took 1.3 ms instead of 0.56).
+# set_on_nodes RANKS: sets on_nodes to a command that starts its arguments with this many ranks on each node, and
+# node_flags to those of its flags that are about nodes. btl_tcp_flags 1 makes Open MPI use only send. With put, its
+# requests would queue behind the data of the other direction (64 KiB in both directions at 1 Gbit/s took 1.3 ms instead
+# of 0.56).
 set_on_nodes() {
   local hosts ranks=$(($1 * ${#nodes[@]}))
   hosts=$(printf "node%d:$1," "${nodes[@]}")
@@ -94,8 +96,9 @@ set_on_nodes() {
     --mca mpi_yield_when_idle $((ranks > $(nproc))) -n $ranks)
 }
 
-# shape RATE: each node sends at most so much. The bucket of tokens holds what the link sends in 200 us, and packets are
-# half of that: timers come late, by tens of microseconds, and what a bucket cannot hold meanwhile is lost.
+# shape RATE: limits the rate at which each node sends. The token bucket holds what the link sends in 200 us, and
+# packets have half of that. Timers are late by tens of microseconds, and tokens beyond the bucket's size would be lost
+# meanwhile.
 shape() {
   local node bytes
   command -v tc >/dev/null || skip "no tc: run jobs/bootstrap.sh --cluster"
@@ -110,15 +113,15 @@ shape() {
   done
 }
 
-# shape_node RATE NODE...: these send at most so much.
+# shape_node RATE NODE...: limits the rate at which these nodes send.
 shape_node() {
   local rate=$1 node
   shift
   for node in "$@"; do tc -n "$tag-$node" qdisc replace dev e0 root tbf rate "$rate" burst 12500 limit 4mb; done
 }
 
-# trunk RATE NODE...: these nodes hang on a second switch, and no more than that goes from either switch to the other. Its
-# queues hold all that can be on its way, for here a sender does not wait for the queue.
+# trunk RATE NODE...: connects these nodes to a second switch, and limits the rate between the two switches. Its queues
+# hold all packets that can be in flight, because here a sender does not wait for the queue.
 trunk() {
   local rate=$1 node end
   shift
@@ -136,5 +139,5 @@ remove_trunk() {
   ip link del "$tag-s"
 }
 
-# plug NODE up|down: the node's cable, as it were.
+# plug NODE up|down: connects or disconnects the node's network cable.
 plug() { ip link set "$tag-v$1" "$2"; }

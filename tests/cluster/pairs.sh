@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # NEEDS torch
 # ALONE it compares speeds.
-# shardmark doctor --pairs on four nodes: with equal links nobody is named; a node whose link is ten times slower is.
+# shardmark doctor --pairs on four nodes. With equal links no node is named; a node whose link is ten times slower is.
 set -euo pipefail
 program=$(realpath "${1:?usage: tests/cluster/pairs.sh path/to/shardmark}")
 # shellcheck source=tests/cluster/nodes.bash
@@ -10,7 +10,7 @@ source "$(dirname "$0")/nodes.bash"
 make_nodes 4
 set_on_nodes 1
 
-# pairs NAME: what the doctor says of the nodes, in $dir/NAME.log; it ends with 1 where something is to be fixed.
+# pairs NAME: writes the doctor's findings about nodes to $dir/NAME.log. The status is 1 if something should be fixed.
 pairs() {
   local status=0
   "${on_nodes[@]}" "$program" doctor --pairs --html "$dir/$1.html" >"$dir/$1.log" 2>&1 || status=$?

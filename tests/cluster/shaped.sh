@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # NEEDS torch
 # ALONE it compares speeds.
-# Measures a suite on two nodes with a link of a given rate: namespaces of this machine, one rank on each, bound to a
-# core of its own. With the program alone it is a test: no study may show more than the link gives.
+# Measures a suite on two nodes with a link of a given rate. The nodes are namespaces of this machine with one rank
+# each, bound to its own core. With only the program as an argument this is a test: no study may show more bandwidth
+# than the link has.
 #   tests/cluster/shaped.sh build/shardmark --rate 1gbit suites/predict.yaml -o results/shaped-1gbit.h5
-# Without --rate the link is as fast as the cores. Needs root and `jobs/bootstrap.sh --cluster`; skipped (77) without.
+# Without --rate, the link is as fast as the cores. Needs root and `jobs/bootstrap.sh --cluster`; otherwise it is
+# skipped (77).
 set -euo pipefail
 
 program=$(realpath "${1:?usage: tests/cluster/shaped.sh path/to/shardmark [--rate 1gbit] [arguments of shardmark run]}")
@@ -27,7 +29,7 @@ if [[ $# -gt 0 ]]; then
   exit
 fi
 
-# The test. A busy machine may be slower than its link, but never faster.
+# The test: on a busy machine, measurements may be slower than the link, but never faster.
 shape 100mbit
 cat >"$dir/tiny.yaml" <<'TEXT'
 name: tiny

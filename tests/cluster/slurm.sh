@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# `shardmark submit` and jobs/sweep.sbatch on a real Slurm: namespaces of this machine as nodes, each with its own network,
-# host name, processes and shared memory, joined by a bridge. Two nodes; with SOAK=1 four, and a job that really reaches its
-# time limit. Needs root and `jobs/bootstrap.sh --cluster`; skipped (77) without.
+# Tests `shardmark submit` and jobs/sweep.sbatch with a real Slurm. The nodes are namespaces of this machine, each with
+# its own network, host name, processes and shared memory, connected by a bridge. There are two nodes; with SOAK=1 there
+# are four, and a job that really reaches its time limit. Needs root and `jobs/bootstrap.sh --cluster`; otherwise it is
+# skipped (77).
 set -euo pipefail
 
 program=$(realpath "${1:?usage: tests/cluster/slurm.sh path/to/shardmark}")
@@ -53,8 +54,7 @@ mkdir -p "$dir/work/build" "$dir/work/results" "$dir/work/suites"
 cd "$dir/work"
 ln -s "$home/jobs" jobs
 ln -s "$program" build/shardmark
-# Four points for each batch size and four collectives, on a world of so many ranks: two strategies on one rank and on all, and the
-# collectives.
+# Four training points for each batch size (two strategies on one rank and on all ranks), and four collectives.
 write_suite() {
   cat >suites/tiny.yaml <<TEXT
 name: tiny
@@ -70,7 +70,7 @@ collectives:
     bytes: [1KiB, 1MiB]
 TEXT
 }
-# Open MPI has to be told which network joins the nodes; so do real clusters, in the same file.
+# Open MPI must be told which network connects the nodes. Real clusters do this in the same file.
 export SHARDMARK_ENV=$dir/env.sh
 
 use_launcher() {
@@ -82,16 +82,16 @@ export OMPI_MCA_btl_tcp_if_include=e0 OMPI_MCA_mpi_yield_when_idle=1    # the no
 TEXT
 }
 
-# Each prints the job's number. submit NODES [FLAGS OF submit...] -- FLAGS OF run...
+# The following functions print the job's id. submit NODES [FLAGS OF submit...] -- FLAGS OF run...
 submit() { build/shardmark submit --env "$SHARDMARK_ENV" --nodes "$@" | sed -n 's/^Submitted batch job //p'; }
-# The ready script: sbatch NODES -- FLAGS OF run...
+# Submits jobs/sweep.sbatch: submit_script NODES -- FLAGS OF run...
 submit_script() { sbatch --parsable --nodes "$1" jobs/sweep.sbatch suites/tiny.yaml "${@:2}"; }
-# resume JOB NODES -- FLAGS OF run...: a new job that goes on with the study of another one.
+# resume JOB NODES -- FLAGS OF run...: submits a job that resumes the study of another job.
 resume() {
   sbatch --parsable --nodes "$2" --exclusive --output results/slurm-%j.log \
     --wrap "jobs/sweep.sh suites/tiny.yaml -o results/tiny-job$1.h5 --resume ${*:3}"
 }
-# A squeue that fails tells nothing.
+# If squeue fails, the job does not count as ended.
 job_ended() {
   local left
   left=$(squeue -h -j "$1" 2>/dev/null) && [[ -z $left ]]
@@ -99,13 +99,13 @@ job_ended() {
 records() { grep -c '"record":' "results/tiny-job$1.h5.journal" || true; }
 points_kept() { [[ $(records "$1") -ge $2 ]]; }
 
-# check_study JOB NODES POINTS: its study has every point once, all of them good, and names all nodes.
+# check_study JOB NODES POINTS: the study of the job has every point once, all of them are good, and it names all nodes.
 check_study() {
   [[ -e results/tiny-job$1.h5 ]] || fail "job $1 left no study: $(tail -n 3 "results/slurm-$1.log")"
   "$python" "$home/tests/cluster/check_study.py" "results/tiny-job$1.h5" "$3" --nodes "$2" ||
     fail "the study of job $1 is wrong"
 }
-# The same, when the job is over.
+# The same, after the job has ended.
 check_job() {
   wait_for 600 "job $1 to end" job_ended "$1"
   wait_for 30 "the processes of job $1 to end" none_marked "SLURM_JOB_ID=$1"
@@ -122,7 +122,7 @@ for ranks in $(seq 2 2 $count); do
   echo "mpirun: a sweep on $ranks nodes, after $SECONDS s"
 done
 
-# The signal that Slurm sends before the time limit, in the middle of a sweep: the job requeues itself and goes on.
+# Slurm's signal before the time limit arrives during a sweep: the job requeues itself and continues.
 requeues() { grep -c 'out of time after .* requeued' "results/slurm-$1.log"; }
 job=$(submit $count suites/tiny.yaml -- --steps 300)
 wait_for 240 "two finished points" points_kept "$job" 2
@@ -131,7 +131,7 @@ check_job "$job" $count 16
 [[ $(requeues "$job") == 1 ]] || fail "the job was not requeued by itself: $(cat "results/slurm-$job.log")"
 echo "out of time in the middle: every point measured once, after $SECONDS s"
 
-# The same in an array: the other task, which is over by then, does not run again.
+# The same in a job array: the other task, which has finished by then, does not run again.
 mkdir suites/short
 sed 's/batch_size: .*/batch_size: 4/' suites/tiny.yaml >suites/short/tiny.yaml
 array=$(submit $count suites/short/tiny.yaml suites/tiny.yaml -- --steps 300)
@@ -144,7 +144,7 @@ check_study "${array}_1" $count 16
 [[ $(grep -c ', resuming' "results/slurm-${array}_0.log") == 1 ]] || fail "the array was requeued: $(cat "results/slurm-${array}_0.log")"
 echo "one task of an array out of time: it alone was requeued, after $SECONDS s"
 
-# scancel in the middle of a sweep: what was finished is kept, and a new job goes on with it.
+# scancel during a sweep: finished points are kept, and a new job resumes the study.
 job=$(submit $count suites/tiny.yaml -- --steps 300)
 wait_for 240 "two finished points" points_kept "$job" 2
 kept=$(records "$job")
@@ -159,8 +159,8 @@ check_study "$job" $count 16
 echo "scancel with $kept finished points: all kept, 16 after a new submission, after $SECONDS s"
 [[ -n ${SOAK:-} ]] || exit 0
 
-# The time limit itself. Slurm looks every 30 s which jobs are near theirs, and looks 30 s ahead: a signal asked for 10 s
-# before the end of two minutes comes 10 to 40 s before it. 16 points of 9 s take longer than that.
+# A job reaches its time limit. Slurm checks every 30 s for jobs that are near theirs, and looks 30 s ahead. So a signal
+# for 10 s before the end of two minutes arrives 10 to 40 s before it. 16 points of 9 s take longer than that.
 job=$(submit $count --time 2m --signal-ahead 10 suites/tiny.yaml -- --steps 100000 --time-limit 9)
 check_job "$job" $count 16
 [[ $(requeues "$job") -ge 1 ]] || fail "the job never reached its time limit: $(cat "results/slurm-$job.log")"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The README's two commands on a bare machine: `make run` and `make test` of the committed state, in a root made by debootstrap
-# that has no compiler, no CUDA and no Python, and nothing of this machine but its package mirrors, name servers and certificates.
+# Runs the README's two commands on a bare machine: `make run` and `make test` of the committed state, in a root made by
+# debootstrap. The root has no compiler, no CUDA and no Python, and from this machine only its package mirrors, name
+# servers and certificates.
 # usage: tests/install/bare_root.sh [COMMAND...]    by default: make run, then make test. Half an hour on 2 cores, 15 GB in TMPDIR.
 #   container    makes what jobs/Dockerfile makes, by its own RUN lines, instead
 set -euo pipefail
@@ -11,7 +12,7 @@ skip() { echo "skipped: $*"; exit 77; }
 command -v debootstrap >/dev/null || skip "debootstrap is missing: apt-get install debootstrap"
 [[ -e /etc/debian_version ]] || skip "the mirror is taken from this machine's sources of apt, and it is neither Debian nor Ubuntu"
 unshare --mount true 2>/dev/null || skip "this machine lets nobody make mounts"
-# Its mounts are in a namespace of their own: they are gone with this process, however it ends.
+# The mounts are in a separate mount namespace, so they disappear with this process, however it ends.
 [[ ${BARE_ROOT_UNSHARED:-} ]] || BARE_ROOT_UNSHARED=1 exec unshare --mount --propagation private "$0" "$@"
 
 mirror=$(grep -hoE '^(deb|URIs:)( \[.*\])? +https?://[^ ]+' /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
@@ -29,7 +30,7 @@ debootstrap --variant=minbase --include=ca-certificates "$VERSION_CODENAME" "$ro
   { tail -n 5 "$root.log"; rm -f "$root.log"; skip "debootstrap got no base system from $mirror (its last lines are above)"; }
 rm -f "$root.log"
 
-rm -f "$root/etc/apt/sources.list"    # debootstrap's; this machine's may be another file
+rm -f "$root/etc/apt/sources.list"    # this is debootstrap's; this machine may use another file
 for path in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs /usr/local/share/ca-certificates /etc/apt/sources.list \
   /etc/apt/sources.list.d /etc/apt/trusted.gpg.d /etc/apt/apt.conf.d /usr/share/keyrings; do
   [[ ! -e $path ]] || { mkdir -p "$root$(dirname "$path")" && cp -rL "$path" "$root$(dirname "$path")/" 2>/dev/null || true; }
@@ -37,7 +38,7 @@ done
 git clone -q "$PWD" "$root/src"
 for folder in proc sys dev; do mount --rbind "/$folder" "$root/$folder"; done
 
-# in_root COMMAND: in the clone, with the variables of proxies and certificates and no others.
+# in_root COMMAND: runs the command in the clone, with only the variables for proxies and certificates.
 in_root() {
   local kept
   mapfile -t kept < <(env | grep -E '^(PIP_[A-Z_]+|[A-Za-z]+_(proxy|PROXY)|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)=' || true)

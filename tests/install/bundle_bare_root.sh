@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The bundle of jobs/bundle.sh on a bare machine: a root made by debootstrap with python3 and the torch wheel and nothing else,
-# no network, no compiler. There the program, a quick suite on two ranks and the GPU tests (skipping) run from it.
+# Runs the bundle of jobs/bundle.sh on a bare machine: a root made by debootstrap with only python3 and the torch wheel,
+# without network and compiler. Runs the program, a quick suite on two ranks and the GPU tests, which skip.
 # usage: tests/install/bundle_bare_root.sh path/to/shardmark [SUITE]    (default: quick; ten minutes, 1 GB in TMPDIR)
 # shellcheck disable=SC2016  # what is in single quotes expands in the bare root
 set -euo pipefail
@@ -15,7 +15,7 @@ command -v patchelf >/dev/null || skip "patchelf is missing: jobs/bootstrap.sh -
 command -v ip >/dev/null || skip "iproute2 is missing: jobs/bootstrap.sh --cluster installs it"
 [[ -e /etc/debian_version ]] || skip "the mirror is taken from this machine's sources of apt, and it is neither Debian nor Ubuntu"
 unshare --mount --net true 2>/dev/null || skip "this machine lets nobody make mounts"
-# Its mounts are in a namespace of their own: they are gone with this process, however it ends.
+# The mounts are in a separate mount namespace, so they disappear with this process, however it ends.
 [[ ${BARE_ROOT_UNSHARED:-} ]] || BARE_ROOT_UNSHARED=1 exec unshare --mount --propagation private "$0" "$@"
 
 mirror=$(grep -hoE '^(deb|URIs:)( \[.*\])? +https?://[^ ]+' /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
@@ -43,7 +43,8 @@ mount --bind "$site" "$root/opt/torch"
 mount -o remount,bind,ro "$root/opt/torch"
 for folder in proc sys dev; do mount --rbind "/$folder" "$root/$folder"; done
 
-# in_root WHAT SHELL: in the bundle's folder, with no network but the loop and no variables of this machine.
+# in_root WHAT SHELL: runs the commands in the folder of the bundle, without network except loopback and without
+# variables of this machine.
 in_root() {
   local start=$SECONDS status=0
   unshare --net sh -c 'ip link set lo up && exec "$@"' - chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONPATH=/opt/torch \
@@ -53,7 +54,7 @@ in_root() {
 }
 in_root 'no compiler, no MPI, no CUDA' '! command -v gcc mpirun nvcc ip'
 in_root './shardmark list' './shardmark list >/dev/null'
-# The text that quick trains on is this repository's; what is made here stands in for it.
+# The suite trains on a text of this repository. The bundle's README stands in for it.
 in_root 'a suite on two ranks' "cp README.md /tmp/ && cd /tmp && '/on a node/bundle/shardmark' launch $suite -n 2 --report -o study.h5 -- --steps 3"
 in_root 'the GPU tests' 'home=$PWD && source share/shardmark/torch.sh &&
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 1 bin/gpu_tests | tail -n 1 | grep -E "SKIPPED|PASSED"'
