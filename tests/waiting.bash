@@ -1,6 +1,7 @@
-# How scripts wait for something, to be sourced. No wait is a fixed time: on a busy machine everything comes, only later.
+# Waiting, to be sourced by scripts. They never sleep for a fixed time, because on a busy machine everything takes
+# longer.
 
-# within SECONDS COMMAND...: whether the command succeeds before they are over.
+# within SECONDS COMMAND...: whether the command succeeds within this time.
 within() {
   local limit=$((SECONDS + $1))
   shift
@@ -10,5 +11,6 @@ within() {
   done
 }
 
-# wait_for SECONDS WHAT COMMAND...: until the command succeeds; the test fails where it does not. The sourcing script has fail().
+# wait_for SECONDS WHAT COMMAND...: waits until the command succeeds, else the test fails. The sourcing script must
+# define fail().
 wait_for() { within "$1" "${@:3}" || fail "waited too long for $2"; }

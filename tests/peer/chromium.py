@@ -17,13 +17,13 @@ class Chromium:
         self.from_browser, from_browser = os.pipe()
 
         def connect():
-            # Through copies out of the way, since either pipe may lie on 3 or 4 itself.
+            # Uses other descriptors in between, because a pipe may already have the number 3 or 4.
             reads, writes = os.dup(to_browser), os.dup(from_browser)
             reads, writes = os.dup2(reads, 20), os.dup2(writes, 21)
             os.dup2(reads, 3)
             os.dup2(writes, 4)
 
-        # --no-sandbox: as root there is none; the page is our own file.
+        # --no-sandbox is needed to run as root, and the page is our own file.
         self.process = subprocess.Popen(
             [program, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
              "--disable-dev-shm-usage", "--no-first-run", f"--user-data-dir={self.profile.name}"],

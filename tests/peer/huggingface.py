@@ -46,7 +46,8 @@ MODELS = {
     "llama": lambda: llama(tied=False),
     "llama_tied": lambda: llama(tied=True),
     "moe": lambda: mixtral(layers=2, aux_loss=0),
-    # Of one layer: Hugging Face multiplies means over the tokens of all layers, the paper those of each.
+    # This model has only one layer. For several, Hugging Face multiplies means over the tokens of all layers, while the
+    # paper does so in each layer.
     "moe_aux": lambda: mixtral(layers=1, aux_loss=0.1),
 }
 
@@ -54,7 +55,7 @@ MODELS = {
 def small_model(kind):
     torch.manual_seed(11)
     model = MODELS[kind]().eval()
-    with torch.no_grad():  # its own initial values leave biases 0 and norms 1, which would hide mistakes
+    with torch.no_grad():  # its own initial biases of 0 and norms of 1 would hide mistakes
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.2)
     return model
@@ -102,7 +103,7 @@ def named(model):
 
 def write(kind, folder):
     model = small_model(kind)
-    model.save_pretrained(folder, max_shard_size="10KB")  # small: several files and an index
+    model.save_pretrained(folder, max_shard_size="10KB")  # a small size gives several files and an index
     index = torch.arange(BATCH * (TOKENS + 1)).view(BATCH, TOKENS + 1)
     tokens = (index * index + 7 * index) % VOCABULARY
     in_float = model(tokens[:, :-1]).logits
@@ -116,11 +117,12 @@ def write(kind, folder):
 def values_of(model, tokens, in_float):
     output = model(tokens[:, :-1])
     assert (output.logits - in_float).norm() < 1e-6 * output.logits.norm(), "another norm"
-    own = model(tokens, labels=tokens)  # in fp32, and its auxiliary loss is of one token more
+    own = model(tokens, labels=tokens)  # computed in fp32, and its auxiliary loss includes one more token
     auxiliary = model.config.router_aux_loss_coef * own.aux_loss if own.get("aux_loss") is not None else 0
     assert abs(own.loss - auxiliary - loss_of(model, tokens)[0]) < 1e-6, "another loss"
     expected = {"tokens": tokens.to(torch.float32), "logits": output.logits.detach().contiguous()}
-    # eps: the gradient of a key's bias is nothing but rounding, and would move it as much as any other.
+    # eps is large, because the gradient of a key's bias is only rounding noise and would otherwise move it as much as
+    # others.
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.95), eps=1e-4, weight_decay=0.1)
     for step in range(5):
         optimizer.zero_grad()
@@ -147,7 +149,7 @@ def read(kind, folder):
     expected, back = named(small_model(kind)), load_file(f"{folder}/back.safetensors")
     assert back.keys() == expected.keys(), back.keys() ^ expected.keys()
     os.rename(f"{folder}/back.safetensors", f"{folder}/model.safetensors")
-    loaded = named(type(small_model(kind)).from_pretrained(folder))  # as a user would
+    loaded = named(type(small_model(kind)).from_pretrained(folder))  # as a user would load it
     for name, value in expected.items():
         assert torch.equal(back[name], value), name
         assert torch.equal(loaded[name], value), name

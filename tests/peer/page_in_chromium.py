@@ -12,7 +12,7 @@ def check(holds, what):
         failures.append(what)
 
 
-# Texts of a plot that stick out of it, in the reader's own fonts.
+# JavaScript that returns texts of a plot that exceed it, with the reader's own fonts.
 STICKING_OUT = """[...document.querySelectorAll('svg.plot')].flatMap(svg => {
   const box = svg.getBoundingClientRect();
   return [...svg.querySelectorAll('text')].filter(text => {
@@ -21,7 +21,7 @@ STICKING_OUT = """[...document.querySelectorAll('svg.plot')].flatMap(svg => {
   }).map(text => text.textContent);
 })"""
 
-# Table of the part after this heading; its column of this name as texts of the rows that are shown.
+# JavaScript functions: the table below this heading, and the texts of a column in the rows that are shown.
 HELPERS = """
 function tableOf(part) {
   let at = document.getElementById(part);
@@ -85,7 +85,7 @@ def filters(browser):
 
 def says_values(browser):
     browser.run("document.querySelector('#plot_weak_efficiency_1').scrollIntoView({block: 'center'})")
-    browser.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")  # scrolled
+    browser.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")  # waits until the page has scrolled
     x, y = browser.run("""(({left, top, width, height}) => [left + width / 2, top + height / 2])
       ([...document.querySelectorAll('#plot_weak_efficiency_1 .mark')].at(3).getBoundingClientRect())""")
     browser.move_to(x, y)

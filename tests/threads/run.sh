@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the tests of this folder ($1: the program). What ThreadSanitizer finds ends it at once, with its report.
+# Runs the tests of this folder ($1: the program). The first finding of ThreadSanitizer ends it, with a report.
 set -euo pipefail
 program=$1
 export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 ${TSAN_OPTIONS:-}"
 
-# g++ 12's ThreadSanitizer cannot start where the kernel spreads addresses over too many bits.
+# The ThreadSanitizer of g++ 12 cannot start if the kernel randomizes too many address bits.
 fixed=()
 ! setarch --addr-no-randomize true 2>/dev/null || fixed=(setarch --addr-no-randomize)
 

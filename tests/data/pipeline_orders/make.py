@@ -45,7 +45,7 @@ def listed(cls, ranks, micro_batches, rank, chunks):
     schedule.pp_group_size, schedule.n_local_stages, schedule._n_microbatches = ranks, chunks, micro_batches
     rounds = max(1, micro_batches // ranks)
     if micro_batches % rounds:
-        return None  # torch refuses it
+        return None  # PyTorch refuses this layout
     schedule.number_of_rounds, schedule.microbatches_per_round = rounds, micro_batches // rounds
     return [str(action) for action in schedule._calculate_single_rank_operations(rank) if action is not None]
 
