@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building and running shardmark needs: Debian packages, and pinned PyPI packages in .venv.
-# Safe to call again: it does only what is missing, and an interrupted installation is repaired.
+# Installs everything that is needed to build and run shardmark: Debian packages, and pinned PyPI packages in .venv. It
+# can be called repeatedly: it only installs what is missing and repairs an interrupted installation.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -45,10 +45,11 @@ done
 
 packages=(build-essential cmake ninja-build git libhdf5-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
           libfmt-dev libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv procps)
-commands=(make g++ cmake ninja git)    # how packages from elsewhere (modules, Spack) show themselves
-handy=(ccache mold librsvg2-bin libxml2-utils)  # faster builds, report --plots, a schema in tests; nothing else fails without them
+commands=(make g++ cmake ninja git)    # commands that show that a package came from elsewhere (modules, Spack)
+handy=(ccache mold librsvg2-bin libxml2-utils)  # faster builds, report --plots, a check in a test; optional
 if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin libhwloc-dev); commands+=(mpicc mpirun); fi
-# Version 16: in Debian 12 and Ubuntu 24.04; other versions format differently, and 14 cannot read g++ 12's library.
+# Version 16 is in Debian 12 and Ubuntu 24.04. Other versions format differently, and 14 cannot parse the library of g++
+# 12.
 if [[ $lint == yes ]]; then packages+=(clang-format-16 clang-tidy-16); commands+=(clang-format-16 clang-tidy-16); fi
 if [[ $fuzz == yes ]]; then packages+=(clang-16 libclang-rt-16-dev); commands+=(clang++-16); fi
 if [[ $cluster == yes ]]; then
@@ -58,14 +59,14 @@ if [[ $page == yes ]]; then packages+=(chromium); commands+=(chromium); fi
 if [[ $bundle == yes ]]; then packages+=(patchelf); commands+=(patchelf); fi
 if [[ $print == yes ]]; then printf '%s\n' "${packages[@]}" "${handy[@]}"; exit 0; fi
 
-# Prints those of its arguments that are not installed.
+# Prints the arguments that are not installed packages.
 not_installed() {
   local installed
   installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null | sed -n 's/ installed$//p' || true)
   comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
 }
 
-# Prints how to become root: nothing to add, "sudo", or fails.
+# Prints the prefix with which a command runs as root: nothing or "sudo". Fails if there is no way.
 as_root() {
   if [[ $(id -u) == 0 ]]; then return 0; fi
   command -v sudo >/dev/null || return 1
@@ -76,7 +77,7 @@ apt_install() {
   local become
   become=$(as_root) || return 1
   say "installing the Debian packages: $*"
-  # Downloads are tried again: a mirror that drops one connection is no reason to give up.
+  # Downloads are retried, because a mirror may drop a connection.
   $become apt-get update -qq || say "warning: apt-get update failed; trying with the package lists that are here"
   $become env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1 &&
@@ -115,12 +116,12 @@ install_packages() {
 venv=.venv
 requirements=jobs/requirements.txt
 if [[ $analysis == yes ]]; then requirements=jobs/requirements-analysis.txt; fi
-stamp=$venv/shardmark-installed     # holds the hash of each list of requirements that is fully installed
+stamp=$venv/shardmark-installed     # the hash of each list of requirements that is fully installed
 unfinished=$venv/shardmark-unfinished
 
 fingerprint() { cat jobs/requirements-analysis.txt "$requirements" | sha256sum | cut -d ' ' -f 1; }
 
-# Whether every pinned version is there already: a .venv made by hand is taken as it is.
+# Whether all pinned versions are installed. A .venv that was made by hand is accepted.
 all_pinned() {
   [[ -x $venv/bin/python && ! -e $unfinished ]] || return 1
   comm -23 <(cat jobs/requirements-analysis.txt "$requirements" | grep '==' | sort -u) \
@@ -162,7 +163,7 @@ install_python() {
   rm "$unfinished"
 }
 
-# CUDA 13.0 needs a driver of the series 580; with an older one only CPU ranks work.
+# CUDA 13.0 needs a driver of the series 580. With an older driver, only CPU ranks work.
 check_driver() {
   local driver
   driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || return 0
@@ -171,7 +172,8 @@ check_driver() {
   fi
 }
 
-# One bootstrap at a time in this checkout. NFS locks only what is open for writing, some file systems nothing.
+# Only one bootstrap may run in this checkout at a time. NFS can only lock files that are open for writing, and some
+# file systems cannot lock at all.
 { exec 9>>"$requirements"; } 2>/dev/null || exec 9<"$requirements"
 busy=0
 flock -n 9 || busy=$?

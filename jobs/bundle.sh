@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes an archive that runs where there are GPUs but no network, compiler or packages: the program, the GPU tests, the
-# suites, Open MPI and every other library but glibc and LibTorch, which a Python's torch of the same version brings.
+# Makes an archive that runs on machines with GPUs but without network, compiler or packages. It has the program, the
+# GPU tests, the suites, Open MPI and all other libraries except glibc and LibTorch. The latter comes from the torch
+# package of a Python, in the same version.
 #   jobs/bundle.sh [ARCHIVE]        (after make tests; default: build/shardmark-gpu-bundle.tar.xz; XZ_OPT=-0 packs faster)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,26 +19,27 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 name=$(basename "$archive"); name=${name%.tar.*}
 root=$work/$name
-inside=$root/${plugins#/usr/}    # Open MPI looks for its plugins under OPAL_PREFIX, as under /usr
+inside=$root/${plugins#/usr/}    # Open MPI looks for its plugins in the same place under OPAL_PREFIX as under /usr
 mkdir -p "$root"/{bin,lib/gcc,share/shardmark,share/openmpi} "$inside"
 
 cp build/shardmark build/shardmark-torch build/gpu_tests "$root/bin/"
 cp "$(command -v orterun)" "$root/bin/mpirun"
 cp "$(command -v orted)" "$root/bin/orted"
 cp -r "$texts"/. "$root/share/openmpi/"
-for plugin in "$plugins"/*.so; do    # NCCL moves the data of GPUs; MPI's own wires are TCP and shared memory
+for plugin in "$plugins"/*.so; do    # NCCL moves the data of GPUs, so MPI only needs TCP and shared memory
   needs=$(ldd "$plugin")
   [[ $needs =~ not\ found|libucp|libucs|libfabric|libpsm|libibverbs|librdmacm|liboshmem ]] || cp "$plugin" "$inside/"
 done
 
-mkdir "$root/lib/pmix"    # where the PMIx of Open MPI finds its own, instead of those of another version
+mkdir "$root/lib/pmix"    # so that Open MPI's PMIx finds its own plugins instead of those of another version
 for plugin in "$(dirname "$(ldd "$plugins/mca_pmix_ext3x.so" | awk '/libpmix/ {print $3}' | xargs readlink -f)")"/pmix/*.so; do
   [[ $plugin == *munge* || $plugin == *slurm* ]] || cp "$plugin" "$root/lib/pmix/"
 done
 
-# Every library that these load but glibc's and those of the wheels; gcc's own apart, for systems that have older ones.
+# Copies all libraries that these load, except glibc's and those of the wheels. gcc's libraries go to a folder of their
+# own, which is used only on systems with older ones.
 wheels=$(ldd "$root/bin/shardmark-torch" | awk '$1 == "libtorch_cpu.so" {print $3}' | xargs -r readlink -f)
-wheels=${wheels%/torch/lib/*}    # wherever .venv is, or is a link to
+wheels=${wheels%/torch/lib/*}    # .venv may be a link
 [[ -d $wheels ]] || fail "build/shardmark-torch finds no LibTorch (ldd build/shardmark-torch shows what is missing): run make build first"
 find "$root/bin" "$inside" "$root/lib/pmix" -type f -print0 | xargs -0 ldd 2>/dev/null | awk '$3 ~ /^\// {print $3}' | sort -u |
   while read -r library; do
@@ -47,7 +49,8 @@ find "$root/bin" "$inside" "$root/lib/pmix" -type f -print0 | xargs -0 ldd 2>/de
       *) if [[ $(readlink -f "$library") != "$wheels"/* ]]; then cp -L "$library" "$root/lib/"; fi ;;
     esac
   done
-# RPATH, not RUNPATH: it goes before LD_LIBRARY_PATH, in which modules have another Open MPI.
+# RPATH is searched before LD_LIBRARY_PATH, in which modules may have another Open MPI. RUNPATH would be searched after
+# it.
 find "$root" -type f \( -name '*.so*' -o -path '*/bin/*' \) -print0 | while IFS= read -r -d '' file; do
   chmod u+w "$file"
   strip --strip-unneeded "$file"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Checks everything that shardmark does on this machine's GPUs, within ten minutes: facts of the machine, the GPU tests,
-# the GPU suites, training runs, memory errors, kernels. Each step has its own limit, and one that fails stops no other; those
-# that the ten minutes leave no time for are named.
-# What they print, the studies, the report and a table of the steps (steps.txt) go to one folder.
+# Checks everything that shardmark does on the GPUs of this machine, within ten minutes: facts about the machine, the
+# GPU tests, the GPU suites, training runs, memory errors and kernels. Each step has its own time limit, and a failed
+# step does not stop the others. Steps for which there is no time left are listed. The output of the steps, the studies,
+# the report and a table of the steps (steps.txt) are written to one folder.
 # shellcheck disable=SC2317  # the steps are called by their names
 set -uo pipefail
 unset CDPATH
@@ -84,7 +84,7 @@ fi
 folder=$(cd -- "$folder" && pwd)
 cd "$folder" || exit 3
 
-unavailable=77    # the status of a step that this machine cannot do; it says why
+unavailable=77    # exit status of a step that is impossible on this machine and says why
 if [[ $(id -u) == 0 ]]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
 
 facts() {
@@ -94,7 +94,7 @@ facts() {
   nvidia-smi && nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE && { nvidia-smi topo -m || true; }
 }
 doctor() { "$shardmark" doctor --strict; }
-# mpirun binds each of two ranks to one core, unless told not to: a rank has threads that load data.
+# Without this option, mpirun binds each of two ranks to one core. But ranks have threads that load data.
 tests_alone() { mpirun --bind-to none -n 1 "$programs/gpu_tests" --gtest_brief=0; }
 tests_of_two() {
   if [[ $num_gpus -ge 2 ]]; then mpirun --oversubscribe --bind-to none -n 2 "$programs/gpu_tests"; return; fi
@@ -126,7 +126,7 @@ kernels_of() {    # NAME BATCH FLAG...
   "$shardmark" train "$@" --strategy single --precision bf16 --batch-size "$batch" --data 'synthetic(size=4096)' --steps 10 --log-every 10 \
     --eval-batches 0 --trace "trace-$name" &&
     "$python" "$here/kernel_list.py" "trace-$name/rank-0.json" 3 >"kernels-$name.txt" && head -n 40 "kernels-$name.txt" || return
-  rm -r "trace-$name"    # large
+  rm -r "trace-$name"    # it is large
 }
 kernels() {
   kernels_of gpt2 16 --model gpt2 && kernels_of gpt2-fused 16 --model gpt2 --kernels fused &&
@@ -149,7 +149,7 @@ for one in "${steps[@]}"; do
   IFS='|' read -r name limit what function <<<"$one"
   [[ $name =~ $only ]] || continue
   left=$((total - SECONDS))
-  if [[ $name != report && $total -gt 120 ]]; then left=$((left - 60)); fi    # the report comes in any case
+  if [[ $name != report && $total -gt 120 ]]; then left=$((left - 60)); fi    # leaves time for the report, which always runs
   if [[ $most -lt $limit ]]; then limit=$most; fi
   if [[ $left -lt $limit ]]; then limit=$left; fi
   if [[ $limit -lt 1 ]]; then
@@ -164,7 +164,7 @@ for one in "${steps[@]}"; do
   timeout -k 10 "$limit" bash -c "$function" >"$name.log" 2>&1 </dev/null
   status=$?
   took=$((SECONDS - start))
-  outcome=failed    # also when the kernel killed it for its memory: 137, long before the limit
+  outcome=failed    # also if the kernel killed it for its memory, which gives status 137 long before the limit
   if [[ $status == 0 ]]; then outcome=passed
   elif [[ $status == "$unavailable" ]]; then outcome=skipped
   elif [[ $status == 124 || $took -ge $limit ]]; then outcome=too_long; echo "ended after its limit of $limit s" >>"$name.log"; fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs a suite on this machine or Slurm allocation: `shardmark launch` with what jobs/env.sh says about the machine.
+# Runs a suite on this machine or in this Slurm allocation: `shardmark launch` with the settings of jobs/env.sh.
 #   jobs/sweep.sh suites/strategies.yaml [-n RANKS] [-o STUDY.h5] [--resume] [-- flags of `shardmark run`]
-# `jobs/sweep.sh --help` prints all flags of launch. SHARDMARK_ENV names another file than jobs/env.sh; LAUNCHER=srun
-# or mpirun in the environment takes precedence over that file.
+# `jobs/sweep.sh --help` prints all flags of launch. SHARDMARK_ENV names another file than jobs/env.sh. LAUNCHER=srun or
+# LAUNCHER=mpirun in the environment overrides that file.
 set -euo pipefail
 
 fail() { echo "sweep: $*" >&2; exit 2; }
@@ -13,8 +13,8 @@ asked=${LAUNCHER:-}
 LAUNCHER=mpirun RANKS_PER_NODE='' MPIRUN_FLAGS=() SRUN_FLAGS=() CONTAINER=()
 env_file=${SHARDMARK_ENV:-$home/jobs/env.sh}
 if [[ -e $env_file ]]; then
-  [[ $env_file == */* ]] || env_file=./$env_file    # else looked for in PATH
-  set +eu    # neither it nor module systems are written for those
+  [[ $env_file == */* ]] || env_file=./$env_file    # otherwise bash would search PATH for it
+  set +eu    # env files and module systems are not written for these options
   # shellcheck source=/dev/null
   source "$env_file"
   set -eu

@@ -23,13 +23,13 @@ class Shardmark(CMakePackage):
     depends_on("ninja", type="build")
     depends_on("git", type="build")
     depends_on("fmt@9:")
-    depends_on("hdf5@1.10:~mpi")  # with MPI its headers include mpi.h, which folders without ranks do not see
+    depends_on("hdf5@1.10:~mpi")  # with MPI its headers include mpi.h, which folders without MPI do not find
     depends_on("yaml-cpp@0.7:")
     depends_on("nlohmann-json@3.11:")
     depends_on("cli11@2.3:")
 
     with when("+ranks"):
-        depends_on("openmpi@4.1:")  # launch writes its mpirun's flags
+        depends_on("openmpi@4.1:")  # `launch` uses the flags of Open MPI's mpirun
         depends_on("hwloc@2:")
         depends_on("py-torch@2.11+cuda", type=("build", "link", "run"))
         depends_on("cuda@12:")
@@ -42,5 +42,5 @@ class Shardmark(CMakePackage):
         return [
             self.define("SHARDMARK_ANALYSIS_ONLY", self.spec.satisfies("~ranks")),
             self.define("SHARDMARK_TESTS", False),
-            self.define("SHARDMARK_WERROR", False),  # other compilers warn of other things
+            self.define("SHARDMARK_WERROR", False),  # other compilers have other warnings
         ]
