@@ -153,5 +153,5 @@ def load_weights(model, path):
             file.seek(start + begin)
             value = torch.from_numpy(np.frombuffer(bytearray(file.read(end - begin)), np.float32))
             value = value.view(header[name]["shape"])
-            # The program's projections are [in, out], nn.Linear's [out, in].
+            # The projections of shardmark are [in, out], and those of nn.Linear are [out, in].
             parameter.data.copy_(value.t() if ".c_" in name and value.dim() == 2 else value)

@@ -24,8 +24,9 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 HOME = HERE.parent.parent
-COMPARED = 4  # first losses; later ones drift apart by rounding, which batch norm makes grow
-# 97.5 % quantiles of Student's t for 1, 2, 3 ... degrees of freedom; beyond them the last one, which is a little wide.
+COMPARED = 4  # number of first losses; later ones diverge by rounding, which batch norm amplifies
+# 97.5 % quantiles of Student's t distribution for 1, 2, 3, ... degrees of freedom. For more, the last one is used,
+# which is slightly too wide.
 T = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120]
 
 
@@ -75,14 +76,14 @@ class Contender:
         mpirun = [args.mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(self.ranks)] if self.ranks > 1 else []
         try:
             done = subprocess.run(["timeout", "900", *mpirun, *self.command], env=environment, capture_output=True, text=True)
-            ended_by = -done.returncode if done.returncode < 0 else done.returncode - 128  # by timeout; by mpirun
+            ended_by = -done.returncode if done.returncode < 0 else done.returncode - 128  # by `timeout`, or by mpirun
             if ended_by in signal.valid_signals():
                 raise RuntimeError(f"ended by {signal.Signals(ended_by).name}")
             if done.returncode != 0:
                 words = [line for line in done.stderr.splitlines() if "Error" in line or line.startswith("shardmark:")]
                 raise RuntimeError((words or done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1][:200])
             self.runs.append(self.parse(done.stdout))
-        except Exception as error:  # a peer that fails costs its row, not the others'
+        except Exception as error:  # a peer that fails must not affect the other rows
             self.failure = f"{type(error).__name__}: {error}"
             self.runs.append(None)
         print(f"  {self.name}: {self.failure or 'done'}", file=sys.stderr, flush=True)
@@ -133,7 +134,7 @@ def contenders(args, model, batch, folder):
 
     single, ddp, fsdp, zero3 = ours("single", "single", 1), *(ours(name, name, args.ranks) for name in ("ddp", "fsdp", "zero3"))
     mixed = args.precision == "bf16"
-    alone = [single]  # ours on one rank
+    alone = [single]  # our contenders on one rank
     if args.device == "cuda":
         kernels = ["--kernels", "fused"] if mixed and not model.startswith("resnet") else []
         if kernels:
@@ -281,7 +282,7 @@ def main():
     in_turns(args, rows)
     collective_table(args, rows)
     write(args, every + rows)
-    return int(differ or any(row.failure for row in every + rows if not row.bases))  # of a peer that fails, its row says so
+    return int(differ or any(row.failure for row in every + rows if not row.bases))  # the row of a failed peer says so
 
 
 if __name__ == "__main__":

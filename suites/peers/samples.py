@@ -9,9 +9,9 @@ import math
 import numpy as np
 import torch
 
-POOL = 1 << 18  # values that every synthetic sample is a window of
+POOL = 1 << 18  # number of values; every synthetic sample is a window of them
 TARGET, PATTERN, NOISE, POOL_VALUE, SUCCESSOR = range(5)  # purposes of random numbers in synthetic data
-EPOCH = 4096 - 4096 // 20  # samples: `shardmark train` holds out the last twentieth of 4096
+EPOCH = 4096 - 4096 // 20  # number of samples: `shardmark train` holds out the last twentieth of 4096
 
 
 def mix(x):

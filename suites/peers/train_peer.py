@@ -37,7 +37,7 @@ rank, ranks = (int(os.environ.get(f"OMPI_COMM_WORLD_{key}", default)) for key, d
 local, locals_ = (int(os.environ.get(f"OMPI_COMM_WORLD_LOCAL_{key}", default)) for key, default in (("RANK", 0), ("SIZE", 1)))
 cores = sorted(os.sched_getaffinity(0))
 share = len(cores) // locals_
-if share > 0:  # before torch starts threads; shardmark binds its ranks alike
+if share > 0:  # before torch starts threads; shardmark binds its ranks in the same way
     os.sched_setaffinity(0, cores[local * share:(local + 1) * share])
 
 import torch  # noqa: E402
@@ -77,7 +77,7 @@ def wrapped(model):
         mesh = init_device_mesh(args.device, (ranks,))
         policy = (MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if bf16
                   else MixedPrecisionPolicy())
-        if bf16:  # the policy leaves buffers alone, and batch norm wants its statistics in the type of its weights
+        if bf16:  # the policy does not convert buffers, but batch norm needs its statistics in the type of its weights
             to_bf16(saved_buffers(model))
         for part in model.shards():
             fully_shard(part, mesh=mesh, mp_policy=policy)
@@ -113,7 +113,8 @@ def build():
     if args.weights:
         models.load_weights(model, args.weights)
     images = isinstance(model, models.ResNet)
-    # FSDP2 takes contiguous parameters only: there the images alone are channels_last, and the convolutions follow them.
+    # FSDP2 only accepts contiguous parameters. So only the images are channels_last, and the convolutions follow their
+    # format.
     last = images and args.framework != "fsdp2"
     model.to(device, memory_format=torch.channels_last if last else torch.preserve_format)
     masters, copies = [], []
@@ -191,7 +192,7 @@ def main():
             "torch": torch.__version__,
             "device": torch.cuda.get_device_name() if cuda else "cpu",
         }), flush=True)
-    if several:  # gloo's threads may still run when Python's end destroys them, which aborts
+    if several:  # threads of gloo may still run when Python destroys them at exit, which would abort the process
         dist.barrier()
         os._exit(0)
 
