@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # QUICK
-# Everything that report, export, compare, predict and plan write for the studies in tests/data/golden, against the committed
-# expectation. A change of the analysis that should not change any output must leave this test green.
+# Compares everything that report, export, compare, predict and plan write for the studies in tests/data/golden with the
+# committed expectation. A change of the analysis that should not change any output must leave this test green.
 #   UPDATE=1 tests/cli/golden.sh build/shardmark    writes the expectation anew; read the difference before you commit it
 #   KEEP=folder tests/cli/golden.sh build/shardmark also leaves all outputs in a new folder, to compare two programs with diff -r
 set -euo pipefail
@@ -10,7 +10,7 @@ program=$(realpath "${1:?usage: tests/cli/golden.sh path/to/shardmark}")
 keep=${KEEP:+$(realpath -m "$KEEP")}
 home=$(cd "$(dirname "$0")/../.." && pwd)
 golden=$home/tests/data/golden
-# The figures in bulky outputs are rounded before they are hashed.
+# Hashes need Python, which rounds the numbers in bulky outputs first.
 command -v python3 >/dev/null || { echo "no python3 to hash outputs with"; exit 77; }
 [[ -z $keep || ! -e $keep ]] || { echo "KEEP: $keep exists; name a new folder"; exit 2; }
 dir=$(realpath "$(mktemp -d)")
@@ -21,8 +21,9 @@ finish() {
 }
 trap finish EXIT
 
-# The reference collection is found from where the program lies and from the working directory. The copy lies where there is
-# none, and the working directory has the studies that are named here, so a new reference study changes no output.
+# The reference collection is found next to the program and in the working directory. There is none next to this copy of
+# the program, and the working directory has only the studies that are named here, so a new reference study changes no
+# output.
 mkdir -p "$dir"/{program/bin,empty,new,work/results/reference}
 cp "$program" "$dir/program/bin/shardmark"
 cd "$dir/work"
@@ -30,15 +31,15 @@ cp "$home"/results/reference/h100-gpu-{single,strategies}.h5 results/reference
 cp "$home"/results/reference/h100-gpu-{single,strategies}.h5 "$golden"/studies/* "$golden"/suites/* .
 cp "$home"/tests/data/studies/{small.h5.journal,small.h5.samples,shaped.h5} "$home"/tests/data/plan.yaml .
 
-# No variable of the caller reaches the program but those that its build may need. PATH is an empty folder, so that --plots
-# writes SVG alone on every machine.
+# The program only gets those variables of the caller that its build may need. PATH is an empty folder, so that --plots
+# writes only SVG on every machine.
 shardmark() {
   env -i PATH="$dir/empty" HOME="$dir/empty" TMPDIR="$dir/empty" LC_ALL=C TZ=UTC LD_LIBRARY_PATH="${LD_LIBRARY_PATH-}" \
     ASAN_OPTIONS="${ASAN_OPTIONS-}" UBSAN_OPTIONS="${UBSAN_OPTIONS-}" LLVM_PROFILE_FILE="${LLVM_PROFILE_FILE-}" \
     "$dir/program/bin/shardmark" "$@" </dev/null
 }
 
-# runs FOLDER ARGUMENT...: what the command writes to its outputs, and its exit status, go to files in FOLDER.
+# runs FOLDER ARGUMENT...: stores the outputs and the exit status of the command in files in FOLDER.
 runs() {
   local folder=$1 status=0
   shift
@@ -46,14 +47,15 @@ runs() {
   shardmark "$@" >"$folder/out" 2>"$folder/err" || status=$?
   printf '%s\n' "$status" >"$folder/status"
 }
-# shows NAME ARGUMENT...: all that the command prints is kept as NAME.txt, for people to read.
+# shows NAME ARGUMENT...: stores everything that the command prints as NAME.txt, for people to read.
 shows() {
   local name=$1
   shift
   mkdir -p "$dir/text/$name"
   runs "$dir/text/$name" "$@"
 }
-# hashes NAME ARGUMENT...: only sums of what the command prints, and of the files that it writes as or into `o`, are kept.
+# hashes NAME ARGUMENT...: stores only checksums of what the command prints, and of the files that it writes as `o` or
+# into the folder `o`.
 hashes() {
   local name=$1
   shift
@@ -62,7 +64,7 @@ hashes() {
   if [[ -e o ]]; then mv o "$dir/bulk/$name/o"; fi
 }
 
-# This one takes 15 s, as long as all others together, so it runs beside them.
+# This command takes 15 s, as long as all others together, so it runs in the background.
 shows predict-published predict --published --all &
 published=$!
 
@@ -196,7 +198,7 @@ for folder in "$dir"/text/*; do
     printf -- '--- exit status %s\n' "$(cat "$folder/status")"
   } >"$dir/new/${folder##*/}.txt"
 done
-# Sums: numbers of many digits are rounded to six, because libraries for mathematics differ in the last ones.
+# Numbers with many digits are rounded to six before they are hashed, because math libraries differ in the last digits.
 python3 - "$dir/bulk" >"$dir/new/sums.txt" <<'PYTHON'
 import hashlib, os, re, sys
 number = re.compile(rb"-?\d+\.\d{6,}(?:[eE][-+]?\d+)?|-?\d+(?:\.\d+)?[eE][-+]?\d+")
@@ -232,7 +234,7 @@ for name in $({ ls "$dir/new"; ls "$golden/expected"; } | sort -u); do
   elif [[ -e $dir/new/$name ]]; then echo "tests/data/golden/expected/$name is missing"; fi
   differ=$((differ + 1))
 done
-# A line of sums: the sum and the file, below the name of its command.
+# A line has a checksum and a file, and follows the name of its command.
 while read -r file; do
   name=${file%%/*}
   echo "$(cat "$dir/bulk/$name/command" 2>/dev/null || echo "$name"): ${file#*/} differs"

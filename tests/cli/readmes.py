@@ -10,12 +10,13 @@ from pathlib import Path
 
 PROGRAM = str(Path(sys.argv[1]).resolve())
 WRITE, WHY = "--write" in sys.argv, "--why" in sys.argv
-LIMITS = {"README.md": 150}  # lines; of every other README:
+LIMITS = {"README.md": 150}  # number of lines; LIMIT is for all other READMEs
 LIMIT = 400
-# Folders that are no part of the project. FORMAT.md and COLUMNS.md are written by the program: only their links are checked.
+# Folders that do not belong to the project. The program writes FORMAT.md and COLUMNS.md, so only their links are
+# checked.
 FOREIGN = {".git", ".venv", "node_modules"}
 LAUNCHERS = {"mpirun", "srun"}
-# The programs under the names that pages give them: built, installed, of a bundle.
+# The names of the programs in pages: in a build, installed, and in a bundle.
 NAMES = {"build/shardmark", "shardmark", "./shardmark", "build/shardmark-torch"}
 
 problems, unchecked, num_commands, num_links = [], [], 0, 0
@@ -36,7 +37,7 @@ class Page:
     def __init__(self, path):
         self.path = path
         self.lines = path.read_text().split("\n")
-        self.kinds = list(self.kinds_of_lines())  # of each line: text, code
+        self.kinds = list(self.kinds_of_lines())  # for each line: text or code
 
     def kinds_of_lines(self):
         fence, indented, blank = "", False, True
@@ -47,7 +48,7 @@ class Page:
                 yield "fence"
                 blank = False
                 continue
-            # Below a blank line four spaces begin code, but in a list.
+            # Below a blank line, four spaces begin code, except in a list.
             indented = not fence and line.startswith("    ") and (indented or blank)
             yield "code" if fence or indented else "text"
             blank = not line.strip()
@@ -62,7 +63,8 @@ class Page:
             heading = re.match(r"#{1,6} +(.*?)(?: +#+)?$", line)
             if not heading:
                 continue
-            # As GitHub does: markup away, lower case, all but letters, digits, spaces and hyphens away, spaces to hyphens.
+            # Makes the anchor as GitHub does: removes markup, converts to lower case, removes everything but letters,
+            # digits, spaces and hyphens, and replaces spaces by hyphens.
             words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1])
             words = re.sub(r"[^\w\- ]", "", words.replace("`", "").lower()).replace(" ", "-")
             count = seen.get(words, 0)
@@ -137,7 +139,7 @@ def check_program(words):
                 return f"{known} has no flag {word}"
     if command in ("plan", "run", "launch", "submit") and rest and not rest[0].startswith("-"):
         return check_suite(rest[0], rest[1:] + behind if command in ("plan", "run") else behind)
-    for word in rest:  # studies and suites that the repository has
+    for word in rest:  # studies and suites of this repository
         if re.match(r"(results/reference|tests|suites)/", word) and not re.search(r"[*?]", word):
             if not Path(word).exists() and not Path(word + ".journal").exists():
                 return f"there is no {word}"
@@ -145,11 +147,11 @@ def check_program(words):
 
 
 def check_suite(suite, flags):
-    if suite in ("SUITE", "...", "suites/x.yaml", "x.yaml", "layouts.yaml"):  # the last is written by predict
+    if suite in ("SUITE", "...", "suites/x.yaml", "x.yaml", "layouts.yaml"):  # predict writes the last one
         return ""
     known = flags_of("plan") - {"--csv", "--json"}
     taken, keep = [], False
-    for word in flags:  # what plan takes, with the values behind it
+    for word in flags:  # the flags that plan accepts, with their values
         if re.match(r"--?[a-zA-Z]", word):
             keep = word.split("=")[0] in known
         if keep:
@@ -169,7 +171,7 @@ def check_tables(command, words):
     return ""
 
 
-# The tables of every kind of study, whose columns are defined, and those of plan.
+# Returns the tables of all kinds of studies, whose columns are defined, and those of plan.
 def tables():
     if len(known_tables) == len(ALWAYS):
         for of_columns in re.findall(r"^\| ([a-z_, ]+): ", Path("analysis/COLUMNS.md").read_text(), re.M):
@@ -253,7 +255,7 @@ OUTPUT = re.compile(r"<!-- output of: (?:build/)?shardmark (.*?)(?:; lines ([\d,
 
 def printed(arguments, ranges):
     answer = program(*shlex.split(arguments))
-    if answer.returncode not in (0, 4):  # 4: compare cannot tell
+    if answer.returncode not in (0, 4):  # status 4: compare cannot decide
         return None, answer.stderr.strip()
     lines = answer.stdout.rstrip("\n").split("\n")
     if ranges:
@@ -295,7 +297,7 @@ def check_printed(page, write):
         print(f"{page.path}: printed blocks written")
 
 
-# Lines that a page repeats of another: `<!-- lines of: results/README.md -->`.
+# Checks lines that a page repeats from another page: `<!-- lines of: results/README.md -->`.
 def check_repeated(page):
     for number, line in enumerate(page.lines):
         mark = re.fullmatch(r"<!-- lines of: (\S+) -->", line.strip())
@@ -355,7 +357,8 @@ def check_version():
             problem(page, 1, f"does not name the version {version}")
 
 
-# First the check itself: each line breaks one rule, and has the complaint behind it; those of `right` break none.
+# First checks the check itself: each of these lines violates one rule and comes with the expected complaint. Those in
+# `right` violate none.
 def check_the_checks():
     wrong = {
         "[a](nowhere.md)": "leads nowhere",

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # QUICK
 # NEEDS torch: pages show commands of ranks, too.
-# The pages of this repository (*.md): every relative link and anchor leads somewhere, every command is one that the program, make
-# or the shell knows, every block that the program printed is what it prints now, and pages are not longer than they may be.
+# Checks the pages of this repository (*.md): every relative link and anchor has a target, every command is known to the
+# program, make or the shell, every block of printed output equals what the program prints now, and pages do not exceed
+# their maximum length.
 #   tests/cli/readmes.sh build/shardmark --write     writes the printed blocks anew (make readmes)
 #   tests/cli/readmes.sh build/shardmark --why       also lists the commands that are not checked, and why
 set -euo pipefail
