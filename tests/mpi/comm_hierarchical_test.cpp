@@ -64,8 +64,9 @@ TEST_P(Hierarchical, LargeMessagesInFlightTogether) {
   }
 }
 
-// For a message of M bytes and L ranks on each of K nodes, each sending rank sends 2(K-1)/K M / L bytes
-// between nodes, which is less than 2 M / L. A leader sends for all ranks of its node.
+// The message has M bytes, and there are L ranks on each of K nodes. In the sharded form, each rank sends
+// 2(K-1)/K M / L bytes between nodes, which is less than 2 M / L. In the leader form, the leader sends for
+// all ranks of its node.
 TEST_P(Hierarchical, CountsWhatGoesBetweenNodes) {
   const double bytes = 4.0 * 12 * 1000;
   const int per_node = ranks_per_node(), nodes = (comm_->size() + per_node - 1) / per_node;

@@ -1,5 +1,5 @@
-// The kernels that tests launch on the emulated GPU. Only one source file may include it, because the
-// emulation has global state.
+// The kernels that tests launch on the emulated GPU. Its state is global, so all source files of a program
+// share one emulated GPU.
 #pragma once
 
 #include "tests/mpi/emulated_gpu.h"
