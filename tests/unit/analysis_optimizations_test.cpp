@@ -33,7 +33,7 @@ TEST(OptimizationsTable, ComparesWithOnePlainAllReduceOfEverything) {
   ASSERT_EQ(table.rows.size(), 4u);
   EXPECT_EQ(cell(table, 0, "communication alone time").value, 100);
   EXPECT_EQ(cell(table, 0, "communication alone speed-up").value, 1);
-  EXPECT_EQ(cell(table, 0, "moved fewer").value, 1);
+  EXPECT_EQ(cell(table, 0, "traffic fewer").value, 1);
   EXPECT_EQ(cell(table, 0, "gradient itself").value, 1);
   std::set<std::string> optimizations;
   for (size_t row = 0; row < 4; ++row) optimizations.insert(cell(table, row, "optimization").text);
@@ -43,12 +43,12 @@ TEST(OptimizationsTable, ComparesWithOnePlainAllReduceOfEverything) {
     if (cell(table, row, "strategy").text.find("topk") != std::string::npos) {
       EXPECT_DOUBLE_EQ(cell(table, row, "communication alone speed-up").value.get<double>(), 5);
       EXPECT_DOUBLE_EQ(cell(table, row, "step speed-up").value.get<double>(), 0.3 / 0.4);
-      EXPECT_NEAR(cell(table, row, "moved fewer").value.get<double>(), 25, 0.01);  // 1 / (0.01 x 4 ranks)
+      EXPECT_NEAR(cell(table, row, "traffic fewer").value.get<double>(), 25, 0.01);  // 1 / (0.01 x 4 ranks)
       EXPECT_NEAR(cell(table, row, "gradient itself").value.get<double>(), 100, 0.01);
       EXPECT_NEAR(cell(table, row, "communication alone effective").value.get<double>(),
                   points.front().measures.parameter_bytes / 0.02 / 1e9, 1e-6);
     } else {
-      EXPECT_EQ(cell(table, row, "moved fewer").value, 1);
+      EXPECT_EQ(cell(table, row, "traffic fewer").value, 1);
     }
     const bool between = !cell(table, row, "between nodes").value.is_nothing();
     EXPECT_EQ(between, cell(table, row, "over").text.starts_with("hierarchical"));
