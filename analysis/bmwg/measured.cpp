@@ -1,4 +1,3 @@
-// See measured.h.
 #include "analysis/bmwg/measured.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// See csv_rows.h.
 #include "analysis/frame/csv_rows.h"
 
 #include <sstream>

@@ -1,4 +1,3 @@
-// See known.h.
 #include "analysis/frame/known.h"
 
 #include <algorithm>

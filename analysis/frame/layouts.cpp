@@ -1,4 +1,3 @@
-// See layouts.h.
 #include "analysis/frame/layouts.h"
 
 #include <fmt/format.h>

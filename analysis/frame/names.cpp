@@ -1,4 +1,3 @@
-// See names.h.
 #include "analysis/frame/names.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// See peaks.h.
 #include "analysis/frame/peaks.h"
 
 #include <fmt/format.h>

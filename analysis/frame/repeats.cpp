@@ -1,4 +1,3 @@
-// See repeats.h.
 #include "analysis/frame/repeats.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// See rows.h.
 #include "analysis/frame/rows.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// See sequences.h.
 #include "analysis/frame/sequences.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// See together.h.
 #include "analysis/frame/together.h"
 
 #include <algorithm>

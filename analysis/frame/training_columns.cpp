@@ -1,4 +1,3 @@
-// See training_columns.h.
 #include "analysis/frame/training_columns.h"
 
 #include "analysis/table/axis_columns.h"

@@ -1,4 +1,3 @@
-// See warnings.h.
 #include "analysis/frame/warnings.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// See rates.h.
 #include "analysis/reference/rates.h"
 
 #include <cmath>

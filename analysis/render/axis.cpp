@@ -1,4 +1,3 @@
-// See axis.h.
 #include "analysis/render/axis.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// See files.h.
 #include "analysis/render/files.h"
 
 #include <spawn.h>

@@ -1,4 +1,3 @@
-// See html.h.
 #include "analysis/render/html.h"
 
 #include <algorithm>

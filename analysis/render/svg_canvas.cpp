@@ -1,4 +1,3 @@
-// See svg_canvas.h.
 #include "analysis/render/svg_canvas.h"
 
 #include <fmt/format.h>

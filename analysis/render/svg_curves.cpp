@@ -1,4 +1,3 @@
-// See svg_curves.h.
 #include "analysis/render/svg_curves.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// See counts.h.
 #include "analysis/stats/counts.h"
 
 #include <fmt/format.h>

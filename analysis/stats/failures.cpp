@@ -1,4 +1,3 @@
-// See failures.h.
 #include "analysis/stats/failures.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// See interconnects.h.
 #include "analysis/stats/interconnects.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// See lack_of_fit.h.
 #include "analysis/stats/lack_of_fit.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// See scaling.h.
 #include "analysis/stats/scaling.h"
 
 #include <fmt/format.h>

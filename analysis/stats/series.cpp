@@ -1,4 +1,3 @@
-// See series.h.
 #include "analysis/stats/series.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// See sustained.h.
 #include "analysis/stats/sustained.h"
 
 #include <algorithm>

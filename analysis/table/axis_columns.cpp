@@ -1,4 +1,3 @@
-// See axis_columns.h.
 #include "analysis/table/axis_columns.h"
 
 #include "analysis/table/cells.h"

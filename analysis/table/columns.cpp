@@ -1,4 +1,3 @@
-// See columns.h.
 #include "analysis/table/columns.h"
 
 #include <fmt/format.h>

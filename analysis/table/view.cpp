@@ -1,4 +1,3 @@
-// See view.h.
 #include "analysis/table/view.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// See about.h.
 #include "analysis/tables/about.h"
 
 #include "analysis/frame/training_columns.h"
