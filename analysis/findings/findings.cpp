@@ -45,7 +45,7 @@ double excess(const Time& one, const Time& other) {
   return one.s > kSpreadExcess * other.s && one.low_s > other.high_s ? one.s / other.s : 0;
 }
 
-// Of the sizes at which something was found, the worst one, with the number of the others.
+// The worst of the sizes at which something was found, with the number of the others.
 struct Worst {
   double excess = 0;
   PointFinding finding = {};

@@ -26,7 +26,8 @@ struct LaunchTimes {
   std::optional<Reference> reference;
 };
 
-// Of one side: the exact rank test of more would take minutes for each point, and tell little more.
+// The most launches of one side that are compared. The exact rank test of more would take minutes for each
+// point, and tell little more.
 inline constexpr size_t kMostLaunches = 100;
 
 struct Launches {

@@ -44,7 +44,7 @@ std::string content_of(const Point& point, Axes without) {
   return hash_text(hash_bytes(text));
 }
 
-// Of a collective nothing is taken away.
+// A collective's family is its whole content.
 std::string family_of(const Point& point) {
   return point.workload == "collective" ? content_of(point, {})
                                         : content_of(point, {"strategy", "ranks", "batch_size"});

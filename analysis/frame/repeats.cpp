@@ -64,7 +64,7 @@ Interval step_interval(const Records& records) {
   return all_have && !steps.empty() ? hull : Interval{Measures::kNone, Measures::kNone};
 }
 
-// Of elements that were wrong; worse than none: that nobody looked.
+// Orders numbers of wrong elements: that nobody looked is worse than that none was wrong.
 double badness(int64_t num_wrong) { return num_wrong < 0 ? 0.5 : static_cast<double>(num_wrong); }
 
 Measures merged_measures(const Records& records) {

@@ -21,7 +21,7 @@ struct SequenceSeries {
   std::vector<SequencePoint> points;  // shortest first
 };
 
-// Of two lengths and more, in the order of the points.
+// Series of two and more lengths, in the order of the points.
 std::vector<SequenceSeries> sequence_series(const std::vector<MergedPoint>& points);
 
 }  // namespace shardmark

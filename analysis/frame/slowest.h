@@ -1,4 +1,5 @@
-// Of each step, round or interval of a series the slowest rank's time: how long all ranks together took.
+// The slowest rank's time in each step, round or interval of a series, which is how long all ranks together
+// took.
 #pragma once
 
 #include <algorithm>

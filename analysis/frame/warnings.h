@@ -17,7 +17,7 @@ struct Warning {
 
 inline constexpr const char* kLostCores = "lost cores";  // said first, whatever else is found
 
-// Of a record with outcome ok. Without its samples, only what its measures tell.
+// The warnings of a record with outcome ok. Without its samples, only what its measures tell is found.
 std::vector<Warning> warnings_of(const Record& record);
 
 }  // namespace shardmark

@@ -20,7 +20,7 @@
 namespace shardmark {
 namespace {
 
-// Of one operation on one setting, by bytes.
+// The points of one operation in one setting, by message size in bytes.
 using Sizes = std::map<int64_t, const MergedPoint*>;
 struct Measured {
   std::array<Sizes, 2> by_place;  // out of place, in place

@@ -31,7 +31,7 @@ Plots interconnect_plots(const std::vector<OneRankStep>& workloads, const std::v
                          int64_t ranks);
 // Throughput over the numbers of ranks that were asked for.
 Plots predicted_plots(const std::vector<PredictedPoint>& predicted, const PlotNames& names);
-// Of rows of one family each number of ranks once.
+// Among the rows of one family each number of ranks is drawn once.
 Plots goodput_plots(const std::vector<GoodputRow>& rows, const FailureQuery& query, const PlotNames& names);
 Plots prediction_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& names);

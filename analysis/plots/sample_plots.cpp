@@ -12,7 +12,7 @@
 namespace shardmark {
 namespace {
 
-// Of each step the slowest rank's time, of all repeats.
+// The slowest rank's time of every step, over all repeats.
 std::vector<double> steps_of(const MergedPoint& merged) {
   std::vector<double> steps;
   for (const Record* record : merged.records)

@@ -18,7 +18,7 @@ struct CollectiveSetting {
 // One for each machine and transport of the collective points that may be used.
 std::vector<CollectiveSetting> collective_settings(const std::vector<MergedPoint>& points);
 
-// Of one operation and span: each size but the smallest and the largest, predicted without it.
+// One operation on one span: each size but the smallest and the largest, predicted without itself.
 struct HeldOutCollective {
   specs::Collective operation = specs::Collective::all_reduce;
   specs::Span span;

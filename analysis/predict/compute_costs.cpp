@@ -67,8 +67,9 @@ ComputeTimes combined(const std::vector<ComputeTimes>& all,
   return result;
 }
 
-// Of each block, on the rank where it takes longest: stages have blocks of their own.
-// of_parameters: the series "parameter_backward_time"; nullptr: no schedule has split backward.
+// The times of each block on the rank where it takes longest, because stages have blocks of their own.
+// `of_parameters` is the series "parameter_backward_time", or nullptr where the schedule does not split
+// backward.
 ComputeTimes moments_of_stages(const Series& moments, const Series* of_parameters) {
   const auto longest = [](const Series& series, int64_t column) {
     double seconds = 0;

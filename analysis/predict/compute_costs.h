@@ -16,8 +16,9 @@ namespace shardmark {
 using strategies::ComputeTimes;
 using strategies::SimulatedStep;
 
-// Of a point that was measured: its moments (series "block_time") on the rank that computes longest, scaled
-// so that a step of them lasts as long as the measured step without its exposed communication.
+// What a measured point computed: the times of its blocks (series "block_time") on the rank that computes
+// longest, scaled so that a step of them lasts as long as the measured step without its exposed
+// communication.
 struct MeasuredCompute {
   const MergedPoint* merged;
   std::string strategy;  // resolved, as text

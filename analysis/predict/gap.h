@@ -25,7 +25,7 @@ struct Gap {
   std::vector<std::string> caveat;  // what the expectation was not measured for
 };
 
-// Of all points with more than one rank whose records hold a program with operations.
+// For all points with more than one rank whose records hold a program with operations.
 std::vector<Gap> gaps(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors);
 
 Table gap_table(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors);

@@ -32,8 +32,8 @@ bool can_be_predicted(const Choice& strategy) {
   return traits.communicates && !traits.is_resolved_at_run_time;
 }
 
-// Of any point on the same machine and transport: how many ranks share a node is the cluster's, not the
-// model's that happened to be measured on one rank.
+// The largest number of any point on the same machine and transport. How many ranks share a node is a
+// property of the cluster, not of a model that happened to be measured on one rank.
 int64_t most_ranks_per_node(const std::vector<MergedPoint>& points, const MergedPoint& like) {
   int64_t most = 1;
   for (const MergedPoint& merged : points)

@@ -31,7 +31,7 @@ std::vector<LayoutSearch> search_layouts(const std::vector<PredictedPoint>& pred
 std::string shortlist_suite(const std::vector<LayoutSearch>& searches, const PredictQuery& query);
 
 Table predicted_layouts_table(const LayoutSearch& search, const PredictQuery& query);
-// Of all that found any. UsageError: no layout uses all ranks, or none can be predicted.
+// A table for each search that found any. UsageError: no layout uses all ranks, or none can be predicted.
 std::vector<Table> predicted_layouts_tables(const std::vector<LayoutSearch>& searches,
                                             const PredictQuery& query);
 

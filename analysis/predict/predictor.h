@@ -108,7 +108,8 @@ std::vector<Predictor> make_predictors(const std::vector<MergedPoint>& points);
 // The one of the point's machine and transport; nullptr where there is none.
 const Predictor* predictor_of(const MergedPoint& merged, const std::vector<Predictor>& predictors);
 
-// Of the series "program"; empty where that is damaged, or of another version of this program.
+// The program in a series "program"; empty where that is damaged, or was written by another version of
+// shardmark.
 strategies::Program program_or_nothing(const Series& series);
 
 }  // namespace shardmark

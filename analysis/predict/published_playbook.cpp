@@ -80,9 +80,9 @@ class Calibration {
     memory_ratio_ = median(ratios);
   }
 
-  // Of a micro-batch by the whole model on one GPU: with as many tensor-parallel ranks, or the nearest number
-  // of them. Between two measured micro-batches linear, beyond them in proportion, as for the points of a
-  // study (compute_costs.cpp).
+  // How long the whole model computes a micro-batch on one GPU, by rows with as many tensor-parallel ranks,
+  // or the nearest number of them. Between two measured micro-batches this is linear, beyond them in
+  // proportion, as for the points of a study (compute_costs.cpp).
   double computing_s(const TrainingPoint& t) const {
     const auto distance = [&](int64_t tensor) {
       return std::abs(std::log2(static_cast<double>(tensor) / static_cast<double>(t.tensor)));

@@ -54,7 +54,7 @@ class PublishedStep {
   // two thirds of it, divided among the blocks by their FLOPs.
   SimulatedStep with(double computing_s) const;
   double computing_s(double step_s) const;  // with which the step takes as long as that
-  // Of a GPU at its peak, by the strategy's program and the model's table of activations.
+  // The memory of a GPU at its peak, by the strategy's program and the model's table of activations.
   double memory_bytes() const;
   Across across() const;
 

@@ -18,9 +18,9 @@ std::vector<strategies::SimulatedRank> simulated(const Stages& stages, const Com
 bool set_operations(std::vector<strategies::SimulatedRank>& simulated, const Stages& stages,
                     const CollectiveCosts& costs, int64_t ranks_per_node, double stretch);
 
-// Of an operation's ranks, when a node holds ranks_per_node of all ranks.
+// Where the ranks of an operation lie, when a node holds ranks_per_node of all ranks.
 specs::Span span_of(const strategies::CollectiveCall& operation, int64_t ranks_per_node);
-// Of each operation of a program; NaN: nothing like it was measured.
+// The time of each operation of a program, or a NaN where nothing like it was measured.
 std::vector<double> operation_times(const strategies::Program& program, const CollectiveCosts& costs,
                                     int64_t ranks_per_node);
 // How many operations across nodes a rank starts in a step, by what they are for; mean over the stages.

@@ -50,10 +50,10 @@ std::vector<PredictedPoint> predict_all(const std::vector<MergedPoint>& points,
 
 Table predictions_table(const std::vector<MergedPoint>& points, const std::vector<PredictedPoint>& predicted,
                         const PredictQuery& query);
-// Of each family and number of ranks what fits and has the highest throughput.
+// For each family and number of ranks the point that fits and has the highest throughput.
 using BestPoints = std::map<std::pair<const MergedPoint*, int64_t>, const PredictedPoint*>;
 BestPoints best_points(const std::vector<PredictedPoint>& predicted);
-// Of these points. UsageError: no checkpoint was timed.
+// The goodput of these points. UsageError: no checkpoint was timed.
 std::vector<GoodputRow> predicted_goodput(const std::vector<StudyData>& studies,
                                           const std::vector<MergedPoint>& points, const BestPoints& best,
                                           const FailureQuery& query);

@@ -18,7 +18,7 @@
 namespace shardmark {
 namespace {
 
-// Of machine_text(): the devices, without what follows them.
+// The devices in a machine_text(), without the threads that follow them.
 std::string without_threads(const std::string& machine) {
   const size_t end = machine.find(" per rank");
   return end == std::string::npos ? machine : machine.substr(0, machine.rfind(", ", end));

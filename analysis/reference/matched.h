@@ -14,9 +14,9 @@ std::string device_of(const MergedPoint& merged);
 
 // What the collection has for some studies.
 struct References {
-  // Of the same devices over the same transport (on CPU ranks with as many threads each, for threads are what
-  // computes there), with those of their records alone whose points the studies have, too. Raw samples are
-  // not read. A record that a study holds itself is no reference for it.
+  // Studies of the same devices over the same transport (on CPU ranks also with as many threads, because
+  // threads are what computes there). They hold only records of points that the given studies have, too, and
+  // no raw samples. A record that a study holds itself is no reference for it.
   std::vector<StudyData> studies;
   bool is_device_known = false;  // whether the collection has such a device, these studies themselves aside
   bool holds_them = false;       // whether it holds records of these studies

@@ -65,7 +65,7 @@ void add_matrix_products(const std::vector<MergedPoint>& points, std::vector<Rat
   }
 }
 
-// Of one operation on one setting, in place or out of place, by bytes.
+// The points of one operation in one setting, in place or out of place, by message size in bytes.
 using RateCurve = std::map<int64_t, const MergedPoint*>;
 using RateCurves = std::map<std::tuple<Location, std::string, std::string, std::string, bool>, RateCurve>;
 

@@ -71,7 +71,7 @@ std::vector<std::string> standing_of(const std::vector<MergedPoint>& points, con
   for (const auto& [device, of_device] : by_device) lines.push_back(speed_text(device, of_device));
   if (const std::string text = nothing_text(points, references); lines.empty() && !text.empty())
     lines.push_back(text);
-  // Of each operation and type the largest message.
+  // The largest message of each operation and type.
   std::map<std::pair<std::string, std::string>, const RatedOperation*> largest;
   for (const RatedOperation& rated : rates) {
     const RatedOperation*& known = largest.try_emplace({rated.operation, rated.type}, &rated).first->second;

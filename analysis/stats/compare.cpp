@@ -81,7 +81,8 @@ Comparison without_verdict(const LaunchPair& pair, Basis basis) {
           Judgement::ambiguous};
 }
 
-// Of each single test, so that all together stay below kFamilyLevel even in the first step of Holm's.
+// The level of each single test, so that all together stay below kFamilyLevel even in the first step of
+// Holm's procedure.
 double level_of_each(const std::vector<LaunchPair>& pairs) {
   const auto num_tested = std::max<std::ptrdiff_t>(
       1, std::count_if(pairs.begin(), pairs.end(),

@@ -22,7 +22,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // there, does not describe it: thrice what launches of one point vary by on shared machines.
 constexpr double kMostDeviation = 0.15;
 
-// Of the test of lack of fit: the share of valid laws that it rejects.
+// The level of the test of lack of fit, which is the share of valid laws that it rejects.
 constexpr double kLackOfFitLevel = 0.01;
 
 // s lies in [0, 1]; alpha, beta and delta have no upper end. Without a positive time at one unit nothing is

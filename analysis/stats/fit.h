@@ -70,8 +70,8 @@ struct ScalingFit : ScalingForm {
 // over.
 ScalingFit fit_scaling(const ScalingForm& form, const std::vector<TimedCount>& times);
 
-// Of a fit that was not refused, with its 95 % interval: the units at which efficiency against base_units has
-// fallen to a value, infinite where it never does.
+// The units at which efficiency against base_units has fallen to a value, with a 95 % interval; infinite
+// where it never does. The fit must not have been refused.
 Estimate fitted_crossing(const ScalingFit& fit, double base_units, double efficiency);
 double fitted_speed_up(const ScalingFit& fit, double units);  // over one unit
 

@@ -88,7 +88,7 @@ ColumnsOf<GoodputRow> kept_columns() {
        kKept}};
 }
 
-// Of 10^9 tokens, and of as many samples where those are no tokens.
+// The price of 10^9 tokens, or of as many samples where a sample has no tokens.
 ColumnsOf<GoodputRow> price_columns(double price_per_gpu_hour) {
   ColumnsOf<GoodputRow> columns;
   for (const bool of_tokens : {false, true}) {

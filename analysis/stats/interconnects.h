@@ -31,7 +31,8 @@ double gradient_bytes(const TrainingPoint& point);
 // whose model is known.
 std::vector<OneRankStep> workloads(const std::vector<MergedPoint>& points);
 
-// Of the gradients on ranks that have a link each, by the cost model of predict (specs/collective_cost.h).
+// The time of an all-reduce of the gradients over ranks that have a link each, by the cost model that predict
+// uses, too (specs/collective_cost.h).
 double all_reduce_s(double gradient_bytes, const specs::Link& link, int64_t ranks);
 // T(1) / (T(1)/n + all-reduce on n).
 double interconnect_speed_up(const OneRankStep& workload, const specs::Link& link, int64_t ranks);

@@ -7,8 +7,8 @@
 
 namespace shardmark {
 
-// Of a measured value: where it was measured, and how far it is off the curve. Errors have a variance of
-// about 1 / weight, up to a factor common to all.
+// Where a value was measured, and how far it is off the curve. Its error has a variance of about 1 / weight,
+// up to a factor that is common to all.
 struct Residual {
   double place;
   double value;

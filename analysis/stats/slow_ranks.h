@@ -17,7 +17,7 @@ struct Slow {
   int64_t others = 0;  // other points in which it was slow
 };
 
-// Of training points that are not unreliable. Rules: analysis/README.md.
+// Only training points that are not unreliable are searched. analysis/COLUMNS.md has the rules.
 std::vector<Slow> slow_ranks(const std::vector<MergedPoint>& points);
 
 }  // namespace shardmark

@@ -112,7 +112,7 @@ void find_throttling(Sustained& run, int64_t columns) {
   std::copy_if(shares->values.begin(), shares->values.end(), std::back_inserter(told),
                [](double x) { return std::isfinite(x); });
   if (!told.empty()) run.throttled = mean(told);
-  // Of older studies only the share of all reasons together is known.
+  // Older studies only hold the share of all reasons together.
   const Series* faulty = run.record->series("interval_faulty");
   const bool tells_faults = faulty != nullptr && faulty->columns == columns && faulty->rows == bits->rows;
   for (const Reason& reason : kReasons)

@@ -31,7 +31,7 @@ struct Throttling {
   int64_t num_ranks = 0;  // that ever had it
 };
 
-// Of a series that the study has: medians over the ranks in the first and in the last tenth.
+// Medians over the ranks of a series, in the first and in the last tenth of a run.
 struct FirstLast {
   double first = Measures::kNone, last = Measures::kNone;
 };
@@ -57,7 +57,7 @@ struct Sustained {
   double change_ratio() const { return step_s.last / step_s.first - 1; }
 };
 
-// Of each repeat that was a sustained run; they point into `points`.
+// One for each repeat that was a sustained run. They point into `points`.
 std::vector<Sustained> sustained_runs(const std::vector<MergedPoint>& points);
 
 // Sustained runs that did not come to their end, or not yet, with the intervals that they got to: no results

@@ -10,7 +10,8 @@ Column axis_column(const AxisRow& axis);
 // Empty at the default where the row says so.
 Cell axis_cell(const AxisRow& axis, const Point& point);
 
-// Of these axes of training, or of all that have headings; for rows about a point: via(&Row::point, ...).
+// The columns of these axes of training, or of all that have headings. Rows about a point take them by
+// via(&Row::point, ...).
 ColumnsOf<Point> axis_columns(const std::set<std::string>& keys = {});
 
 // A choice, for people without the options at their defaults (strategies/brief_text.h), for programs whole.

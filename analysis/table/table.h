@@ -51,7 +51,7 @@ struct Table {
 std::string whole_names_note(const std::set<std::string>& names);
 // The explanations, and that note where there are names.
 std::vector<std::string> all_explanations(const Table& table);
-// Of tables that are read one after the other: each whole name stays in the first that has it.
+// For tables that are read one after the other: each whole name stays in the first that has it.
 void say_names_once(std::vector<Table>& tables);
 
 enum class Explanations { shown, left_out };

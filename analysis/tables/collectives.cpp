@@ -46,7 +46,7 @@ Cell count_cell(const Point& point) {
 
 enum Place : size_t { kOutOfPlace, kInPlace };
 
-// Of a pair that was measured in this place; nothing else.
+// The cell of a pair that was measured in this place, and an empty one otherwise.
 template <class CellOfMerged>
 auto in(Place place, CellOfMerged cell) {
   return [=](const Pair& pair) {

@@ -12,7 +12,7 @@
 namespace shardmark {
 namespace {
 
-// Of a million samples or tokens; every rank holds one GPU for as long as the point runs.
+// The cost of a million samples or tokens. Every rank holds one GPU for as long as the point runs.
 double cost_of_million(const MergedPoint& merged, double per_s, double price_per_gpu_hour) {
   return per_s > 0 ? price_per_gpu_hour * throughput_of(merged).rank_hours(1e6, per_s) : Measures::kNone;
 }

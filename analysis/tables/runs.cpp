@@ -47,7 +47,7 @@ Cell outcome_cell(const Record& run) {
   return cells::words(run.measures.num_steps < num_steps(run) ? "unfinished" : "");
 }
 
-// Of the curve's first or last step.
+// A value at the first or the last step of the loss curve.
 auto loss_cell(double Measures::*measure, bool is_last) {
   return [=](const Record& run) {
     const Series* loss = run.series("loss");
@@ -57,7 +57,7 @@ auto loss_cell(double Measures::*measure, bool is_last) {
   };
 }
 
-// Of a series whose columns are checkpoints or launches.
+// The median over the columns of a series, which are checkpoints or launches.
 auto median_cell(std::string_view series) {
   return [series](const Record& run) {
     const Series* found = run.series(series);

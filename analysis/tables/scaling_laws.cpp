@@ -77,7 +77,8 @@ const Estimate& parameter(const ScalingFit& fit, std::string_view symbol) {
   return kAbsent;
 }
 
-// Of USL in ranks, not units.
+// The speed-up's limit; for the USL, which may have a peak instead, the ranks at which it lies, not the
+// units.
 Estimate limit_or_peak(const FitRow& row) {
   const ScalingFit& fit = *row.fit;
   if (fit.law != ScalingLaw::usl) return fit.limit;
