@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
 # QUICK
-# Compares everything that report, export, compare, predict and plan write for the studies in tests/data/golden with the
-# committed expectation. A change of the analysis that should not change any output must leave this test green.
+# Everything that report, export, compare, predict and plan write for the studies in tests/data/golden, against the committed
+# expectation. A change of the analysis that should not change any output must leave this test green.
 #   UPDATE=1 tests/cli/golden.sh build/shardmark    writes the expectation anew; read the difference before you commit it
 #   KEEP=folder tests/cli/golden.sh build/shardmark also leaves all outputs in a new folder, to compare two programs with diff -r
 set -euo pipefail
+export LC_ALL=C
 
 program=$(realpath "${1:?usage: tests/cli/golden.sh path/to/shardmark}")
 keep=${KEEP:+$(realpath -m "$KEEP")}
 home=$(cd "$(dirname "$0")/../.." && pwd)
 golden=$home/tests/data/golden
-# Hashes need Python, which rounds the numbers in bulky outputs first.
+# The figures in bulky outputs are rounded before they are hashed.
 command -v python3 >/dev/null || { echo "no python3 to hash outputs with"; exit 77; }
 [[ -z $keep || ! -e $keep ]] || { echo "KEEP: $keep exists; name a new folder"; exit 2; }
 dir=$(realpath "$(mktemp -d)")
-published=
+predictions=
 finish() {
-  if [[ -n $published ]]; then { kill "$published"; wait "$published"; } 2>/dev/null || true; fi
+  if [[ -n $predictions ]]; then { kill "$predictions"; wait "$predictions"; } 2>/dev/null || true; fi
   rm -rf "$dir"
 }
 trap finish EXIT
 
-# The reference collection is found next to the program and in the working directory. There is none next to this copy of
-# the program, and the working directory has only the studies that are named here, so a new reference study changes no
-# output.
+# The reference collection is found from where the program lies and from the working directory. The copy lies where there is
+# none, and the working directory has the studies that are named here, so a new reference study changes no output.
 mkdir -p "$dir"/{program/bin,empty,new,work/results/reference}
 cp "$program" "$dir/program/bin/shardmark"
 cd "$dir/work"
@@ -31,15 +31,15 @@ cp "$home"/results/reference/h100-gpu-{single,strategies}.h5 results/reference
 cp "$home"/results/reference/h100-gpu-{single,strategies}.h5 "$golden"/studies/* "$golden"/suites/* .
 cp "$home"/tests/data/studies/{small.h5.journal,small.h5.samples,shaped.h5} "$home"/tests/data/plan.yaml .
 
-# The program only gets those variables of the caller that its build may need. PATH is an empty folder, so that --plots
-# writes only SVG on every machine.
+# No variable of the caller reaches the program but those that its build may need. PATH is an empty folder, so that --plots
+# writes SVG alone on every machine.
 shardmark() {
   env -i PATH="$dir/empty" HOME="$dir/empty" TMPDIR="$dir/empty" LC_ALL=C TZ=UTC LD_LIBRARY_PATH="${LD_LIBRARY_PATH-}" \
     ASAN_OPTIONS="${ASAN_OPTIONS-}" UBSAN_OPTIONS="${UBSAN_OPTIONS-}" LLVM_PROFILE_FILE="${LLVM_PROFILE_FILE-}" \
     "$dir/program/bin/shardmark" "$@" </dev/null
 }
 
-# runs FOLDER ARGUMENT...: stores the outputs and the exit status of the command in files in FOLDER.
+# runs FOLDER ARGUMENT...: what the command writes to its outputs, and its exit status, go to files in FOLDER.
 runs() {
   local folder=$1 status=0
   shift
@@ -47,15 +47,14 @@ runs() {
   shardmark "$@" >"$folder/out" 2>"$folder/err" || status=$?
   printf '%s\n' "$status" >"$folder/status"
 }
-# shows NAME ARGUMENT...: stores everything that the command prints as NAME.txt, for people to read.
+# shows NAME ARGUMENT...: all that the command prints is kept as NAME.txt, for people to read.
 shows() {
   local name=$1
   shift
   mkdir -p "$dir/text/$name"
   runs "$dir/text/$name" "$@"
 }
-# hashes NAME ARGUMENT...: stores only checksums of what the command prints, and of the files that it writes as `o` or
-# into the folder `o`.
+# hashes NAME ARGUMENT...: only sums of what the command prints, and of the files that it writes as or into `o`, are kept.
 hashes() {
   local name=$1
   shift
@@ -64,9 +63,37 @@ hashes() {
   if [[ -e o ]]; then mv o "$dir/bulk/$name/o"; fi
 }
 
-# This command takes 15 s, as long as all others together, so it runs in the background.
-shows predict-published predict --published --all &
-published=$!
+failures=(--restart 10m --checkpoint-write 60s)
+
+# --- predict, which runs beside the rest in a folder of its own; --published takes 15 s: predict.sh compares its output -----
+predicts() {  # predicts NAME ARGUMENT...
+  local name=$1
+  shift
+  shows "predict-$name" predict "$@"
+  shows "predict-$name-all" predict "$@" --all
+  hashes "predict-$name-json" predict "$@" --json
+}
+all_predictions() {
+  local network=(--network ndr400 --node-link nvlink4 --ranks-per-node 8)
+  predicts here shaped.h5 --ranks 2..64
+  predicts cluster shaped.h5 --ranks 8..4096 "${network[@]}" --memory 80GiB --price 2
+  predicts failures shaped.h5 --ranks 8..512 "${network[@]}" "${failures[@]}" --failures rsc1 --watts 700 --price 2
+  predicts strong shaped.h5 --ranks 8,16,24 --global-batch 64 --strategy ddp 'fsdp(shard=gradients)'
+  predicts layouts shaped.h5 --ranks 8 --layouts --global-batch 16
+  predicts scaling scaling.h5 --ranks 2..32
+  predicts measured_layouts layouts.h5 collectives.h5 --ranks 4..16 --layouts
+  predicts formulas --model gpt2_xl --precision bf16 --step 120ms --link 'mine=5us,25GB/s'
+  hashes predict-shortlist predict shaped.h5 --ranks 8 --layouts --global-batch 16 -o o
+  hashes predict-plots predict shaped.h5 --ranks 2..64 "${failures[@]}" --plots o
+  hashes predict-scaling-plots predict scaling.h5 collectives.h5 --ranks 2..64 --plots o
+  hashes predict-trace predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace o
+  shows predict-no-blocks predict small.h5
+  hashes predict-csv predict shaped.h5 --ranks 2..64 --csv o
+  hashes predict-markdown predict shaped.h5 --ranks 2..64 --markdown
+}
+cp -r "$dir/work" "$dir/beside"
+(trap - EXIT; cd "$dir/beside"; all_predictions) &
+predictions=$!
 
 # --- report and export: each study, and studies together ------------------------------------------------------------------
 options=(--price 2 --line-rate 50GB/s --link 'mine=5us,25GB/s')
@@ -111,7 +138,6 @@ hashes report-many-page report "${many[@]}" --html o
 hashes report-many-plots report "${many[@]}" --plots o
 hashes report-many-metrics report "${many[@]}" --openmetrics o
 
-failures=(--restart 10m --checkpoint-write 60s)
 shows report-goodput report scaling.h5 train.h5 "${failures[@]}" --failures 0.01 --checkpoint-read 30s --price 2 --watts 300 --table goodput --explain
 hashes report-goodput-page report scaling.h5 "${failures[@]}" --html o
 hashes report-goodput-json report scaling.h5 "${failures[@]}" --json
@@ -130,12 +156,12 @@ compares() {  # compares NAME ARGUMENT...
   shows "compare-$name" compare "$@"
   shows "compare-$name-all" compare "$@" --all
   hashes "compare-$name-json" compare "$@" --json
-  hashes "compare-$name-csv" compare "$@" --csv o
-  hashes "compare-$name-markdown" compare "$@" --markdown
   hashes "compare-$name-junit" compare "$@" --junit o
 }
 old=(old1.h5 old2.h5 old3.h5)
 new=(new1.h5 new2.h5 new3.h5)
+hashes compare-csv compare --old "${old[@]}" --new "${new[@]}" --csv o
+hashes compare-markdown compare --old "${old[@]}" --new "${new[@]}" --markdown
 compares launches --old "${old[@]}" --new "${new[@]}"
 compares one_launch old1.h5 new1.h5
 compares machines collectives.h5 collectives_elsewhere.h5
@@ -147,39 +173,14 @@ shows compare-baseline-written compare --write-baseline baseline.json "${old[@]}
 compares baseline --baseline baseline.json "${new[@]}"
 mkdir "$dir/bulk/compare-baseline-file" && mv baseline.json "$dir/bulk/compare-baseline-file"
 
-# --- predict ------------------------------------------------------------------------------------------------------------------
-predicts() {  # predicts NAME ARGUMENT...
-  local name=$1
-  shift
-  shows "predict-$name" predict "$@"
-  shows "predict-$name-all" predict "$@" --all
-  hashes "predict-$name-json" predict "$@" --json
-  hashes "predict-$name-csv" predict "$@" --csv o
-  hashes "predict-$name-markdown" predict "$@" --markdown
-}
-network=(--network ndr400 --node-link nvlink4 --ranks-per-node 8)
-predicts here shaped.h5 --ranks 2..64
-predicts cluster shaped.h5 --ranks 8..4096 "${network[@]}" --memory 80GiB --price 2
-predicts failures shaped.h5 --ranks 8..512 "${network[@]}" "${failures[@]}" --failures rsc1 --watts 700 --price 2
-predicts strong shaped.h5 --ranks 8,16,24 --global-batch 64 --strategy ddp 'fsdp(shard=gradients)'
-predicts layouts shaped.h5 --ranks 8 --layouts --global-batch 16
-predicts scaling scaling.h5 --ranks 2..32
-predicts measured_layouts layouts.h5 collectives.h5 --ranks 4..16 --layouts
-predicts formulas --model gpt2_xl --precision bf16 --step 120ms --link 'mine=5us,25GB/s'
-hashes predict-shortlist predict shaped.h5 --ranks 8 --layouts --global-batch 16 -o o
-hashes predict-plots predict shaped.h5 --ranks 2..64 "${failures[@]}" --plots o
-hashes predict-scaling-plots predict scaling.h5 collectives.h5 --ranks 2..64 --plots o
-hashes predict-trace predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace o
-shows predict-no-blocks predict small.h5
-
 # --- plan ---------------------------------------------------------------------------------------------------------------------
 for suite in scaling layouts forms memory collectives sustained settings together plan; do
   shows "plan-$suite" plan "$suite.yaml"
   shows "plan-$suite-all" plan "$suite.yaml" --all
   hashes "plan-$suite-json" plan "$suite.yaml" --json
-  hashes "plan-$suite-csv" plan "$suite.yaml" --csv o
-  hashes "plan-$suite-markdown" plan "$suite.yaml" --markdown
 done
+hashes plan-csv plan plan.yaml --csv o
+hashes plan-markdown plan plan.yaml --markdown
 shows plan-small-memory plan plan.yaml -n 2 --memory 512MiB
 shows plan-impossible plan scaling.yaml -n 4 --models gpt2 --memory 1GiB --table impossible
 shows plan-samples plan plan.yaml -n 2 --samples 3 --table samples
@@ -188,8 +189,8 @@ shows plan-step-fsdp plan --step 'fsdp(prefetch=2)' --model 'gpt2(layers=2)' -n 
 shows plan-step-stages plan --step zero3 --model 'gpt2(layers=4)' -n 8 --rank 3 --tensor 2 --pipeline 2 --accumulation 2
 
 # --- against the expectation --------------------------------------------------------------------------------------------------
-wait "$published"
-published=
+wait "$predictions" || { echo "FAILED: the predictions did not end"; exit 1; }
+predictions=
 for folder in "$dir"/text/*; do
   {
     printf '$ %s\n' "$(cat "$folder/command")"
@@ -198,9 +199,10 @@ for folder in "$dir"/text/*; do
     printf -- '--- exit status %s\n' "$(cat "$folder/status")"
   } >"$dir/new/${folder##*/}.txt"
 done
-# Numbers with many digits are rounded to six before they are hashed, because math libraries differ in the last digits.
+# Sums: numbers of many digits are rounded to six, because libraries for mathematics differ in the last ones.
 python3 - "$dir/bulk" >"$dir/new/sums.txt" <<'PYTHON'
 import hashlib, os, re, sys
+varies = re.compile(rb'\b(timestamp|hostname)="[^"]*"')    # of JUnit's test suites
 number = re.compile(rb"-?\d+\.\d{6,}(?:[eE][-+]?\d+)?|-?\d+(?:\.\d+)?[eE][-+]?\d+")
 for folder, folders, files in os.walk(sys.argv[1]):
     folders.sort()
@@ -208,7 +210,7 @@ for folder, folders, files in os.walk(sys.argv[1]):
         path = os.path.join(folder, name)
         if name.endswith((".png", ".pdf")):
             sys.exit(f"{path}: a converter was found on an empty PATH")
-        data = number.sub(lambda match: b"%.6g" % float(match[0]), open(path, "rb").read())
+        data = number.sub(lambda match: b"%.6g" % float(match[0]), varies.sub(rb'\1=""', open(path, "rb").read()))
         if data and (name != "status" or data != b"0\n"):
             print(hashlib.sha256(data).hexdigest()[:16], os.path.relpath(path, sys.argv[1]))
 PYTHON
@@ -234,7 +236,7 @@ for name in $({ ls "$dir/new"; ls "$golden/expected"; } | sort -u); do
   elif [[ -e $dir/new/$name ]]; then echo "tests/data/golden/expected/$name is missing"; fi
   differ=$((differ + 1))
 done
-# A line has a checksum and a file, and follows the name of its command.
+# A line of sums: the sum and the file, below the name of its command.
 while read -r file; do
   name=${file%%/*}
   echo "$(cat "$dir/bulk/$name/command" 2>/dev/null || echo "$name"): ${file#*/} differs"
