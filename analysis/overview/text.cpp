@@ -54,7 +54,7 @@ class Columns {
     units.erase(units.find_last_not_of(' ') + 1);
     // The title stands before the names where there is room.
     const size_t room = names.find_first_not_of(' ');
-    const bool fits = table_.title.size() + 1 < room;
+    const bool fits = room != std::string::npos && table_.title.size() + 1 < room;
     if (fits) names = bold(table_.title, style) + names.substr(table_.title.size());
     return (fits ? "" : bold(table_.title, style) + "\n") + names + "\n" +
            (units.empty() ? "" : units + "\n");
