@@ -115,7 +115,8 @@ environment: [{}, {OMPI_MCA_btl_vader_eager_limit: 65536}]
 sampling: {warmup_steps: 0, min_steps: 1, max_steps: 1}
 collectives: {operation: all_reduce, bytes: [8, 64]}
 Y
-"$program" launch starts.yaml -n 2 -o s.h5 --launcher-flag=--oversubscribe -- --openmetrics starts.prom 2>err ||
+mkdir starts
+"$program" launch starts.yaml -n 2 -o starts/x.h5 --launcher-flag=--oversubscribe -- --openmetrics starts.prom 2>err ||
   fail "a suite of two starts: $(cat err)"
 metrics starts.prom running 0 done_points 4 to_go_points 0
 
