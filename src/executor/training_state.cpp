@@ -95,7 +95,8 @@ std::vector<at::Tensor> TrainingState::replicated() {
   wait_all();
   const auto& instructions = program().instructions;
   for (size_t i = 0; i < instructions.size(); ++i) {
-    if (instructions[i].part != strategies::Part::forward) continue;
+    // A gather that forward needs early starts while a batch is loaded or, in a pipeline, during a backward.
+    if (instructions[i].part == strategies::Part::publish) continue;
     if (instructions[i].what == What::copy && is_replicated(instructions[i].to)) {
       step_.run_locally(i);
     } else if (instructions[i].what == What::start) {
