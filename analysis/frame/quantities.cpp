@@ -91,7 +91,6 @@ constexpr Quantity kQuantities[] = {
     {"activation_memory", "measured", "MiB", Show::mebibytes, activation_memory, kOfThatRank},
     {"activation_memory_error", "error", "%", Show::difference, activation_memory, kOffPrediction,
      of<&Measures::predicted_activation_bytes>},
-    {"predicted_peak_memory", "predicted", "MiB", Show::mebibytes, predicted_peak_memory, ""},
     {"program_memory", "state and slots", "MiB", Show::mebibytes,
      [](const MergedPoint& merged) { return merged.measures.program_bytes(); },
      "parameters, gradients, optimizer state and the strategy's slots."},

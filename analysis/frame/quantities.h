@@ -1,5 +1,5 @@
-// What can be said of a measured point in numbers. A row is a number's name, heading, unit and meaning;
-// tables, plots and the first screen ask for it by its name, so that none of these is written down twice.
+// What can be said of a measured point in numbers. A row is a number's name, heading, unit and meaning.
+// Tables ask for it by its name, so that none of these is written down twice.
 #pragma once
 
 #include <string>

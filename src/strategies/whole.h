@@ -23,21 +23,26 @@ class WholeParameters : public Holder {
                ? step.allocate_shards("master parameters", Use::parameters, Element::master)
                : step.shards_of(whole_);
     for (size_t group = 0; group < whole_.size(); ++group) step.place_parameters(group, whole_[group]);
-    is_published_.resize(whole_.size(), false);
     gathers_.resize(whole_.size());
-    const std::vector<size_t> used_in_step = used_at(step.positions_of_step());
-    for (size_t group = 0; group < whole_.size(); ++group)
-      is_published_[group] = used_in_step[group] < kAhead;
+    const std::vector<size_t> in_step = used_at(step.positions_of_step());
+    for (size_t group = 0; group < whole_.size(); ++group) {
+      is_published_.push_back(in_step[group] < kAhead);
+      if (!is_published_[group]) late_.push_back(group);
+    }
     used_at_ = used_at(step.positions());
+    std::stable_sort(late_.begin(), late_.end(),
+                     [&](size_t a, size_t b) { return used_at_[a] < used_at_[b]; });
   }
 
   const ModelShards& own() const { return own_; }
   // Starts the gathers of the groups that are needed soon, and waits for those that are needed now. The
   // numbers of the calls that publish() starts in the step before are known only there.
   void before(const Position& at) override {
-    for (size_t group = 0; group < whole_.size(); ++group)
-      if (!is_published_[group] && std::max(used_at_[group], kAhead) == position_ + kAhead)
-        gathers_[group] = step_.unshard(group, whole_[group], own_);
+    for (; num_started_ < late_.size() && used_at_[late_[num_started_]] <= position_ + kAhead;
+         ++num_started_) {
+      const size_t group = late_[num_started_];
+      gathers_[group] = step_.unshard(group, whole_[group], own_);
+    }
     ++position_;
     for (const size_t group : at.first_used) {
       if (is_published_[group])
@@ -68,9 +73,10 @@ class WholeParameters : public Holder {
   ModelShards own_;
   std::vector<size_t> used_at_;
   std::vector<bool> is_published_;                // [group]: gathered right after the update
+  std::vector<size_t> late_;                      // the other groups, in the order of their use
   std::vector<Operations> gathers_;               // [group]
   std::vector<std::pair<size_t, size_t>> waits_;  // group, instruction
-  size_t position_ = 0;
+  size_t position_ = 0, num_started_ = 0;         // num_started_: of late_
 };
 
 // Micro-batches are added up in the type that is sent, and reduced once, after the last one.
