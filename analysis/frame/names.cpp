@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 
 #include "analysis/frame/training_columns.h"
@@ -12,11 +11,6 @@
 namespace shardmark {
 
 namespace {
-
-// The options of the only model stand above the tables.
-std::string model_name(const MergedPoint& merged, const std::string& label, bool is_only) {
-  return is_only ? merged.point.training.model.name : label;
-}
 
 const AxisRow* axis_of(const std::string& heading) {
   const auto found = std::find_if(kTrainingAxes.begin(), kTrainingAxes.end(), [&](const AxisRow& axis) {
@@ -31,43 +25,82 @@ std::string noun_of(const AxisRow* axis) {
   return phrase.starts_with(with) ? std::string(phrase.substr(with.size())) : "";
 }
 
-// "gpt2, bf16, fused kernels, accumulation 4"; a number alone says nothing, so it comes with its name.
-std::string family_name(const MergedPoint& merged, const std::vector<Column>& columns,
-                        const std::vector<Cell>& cells, const std::vector<std::set<std::string>>& texts) {
-  std::string name;
-  for (size_t c = 0; c < columns.size(); ++c) {
-    const bool is_model = columns[c].name == "model", is_only = texts[c].size() == 1;
-    if ((is_only && !is_model) || cells[c].value.is_nothing()) continue;
-    const AxisRow* const axis = axis_of(columns[c].name);
-    const bool needs_name = columns[c].numeric || (axis != nullptr && axis->in_words != nullptr);
-    name += name.empty() ? "" : ", ";
-    if (cells[c].text == "yes")  // of an axis that is true or false
-      name += columns[c].name;
-    else
-      name += (needs_name ? columns[c].name + " " : "") +
-              (is_model ? model_name(merged, cells[c].text, is_only) : cells[c].text) + noun_of(axis);
-  }
-  return name;
+// What says how a copy of the model lies over its ranks.
+bool is_layout(const std::string& heading) {
+  for (const char* const one :
+       {"tensor", "sequence parallel", "context", "pipeline", "schedule", "stages by", "rank order"})
+    if (heading == one) return true;
+  return false;
+}
+
+// Machine and transport stand above the tables where all agree; nobody asks for the seed, synthetic data and
+// defaults then.
+Said said_of(const Column& column, const MergedPoint& merged) {
+  if (column.name == "model" || column.name == "optimizer" || column.name == "precision") return Said::once;
+  if (column.name == "data" && merged.point.training.data.name == "synthetic") return Said::if_differs;
+  const AxisRow* const axis = axis_of(column.name);
+  return axis == nullptr || is_default(*axis, merged.point) ? Said::if_differs : Said::once;
 }
 
 }  // namespace
 
+std::string cell_in_words(const Column& column, const Cell& cell) {
+  if (cell.says_nothing() || cell.text == "no") return "";
+  if (cell.text == "yes") return column.name;  // of an axis that is true or false
+  const AxisRow* const axis = axis_of(column.name);
+  const bool needs_name = column.numeric || (axis != nullptr && axis->in_words != nullptr);
+  return (needs_name ? column.name + " " : "") + cell.text + noun_of(axis);
+}
+
+LabelPart part_of(const Column& column, const Cell& cell, Said said) {
+  if (column.is_brief && !cell.says_nothing()) return choice_part(column.name, cell.text, said);
+  return {column.name, cell_in_words(column, cell), {}, said};
+}
+
+PlotNames::FamilyParts PlotNames::parts_of(const MergedPoint& merged, const std::vector<Column>& columns,
+                                           const std::vector<Cell>& cells) {
+  FamilyParts parts;
+  LabelParts layout, where;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    LabelPart part = part_of(columns[c], cells[c], said_of(columns[c], merged));
+    LabelParts& kind = part.axis == "model"                                 ? parts.first
+                       : is_layout(part.axis)                               ? layout
+                       : part.axis == "machine" || part.axis == "transport" ? where
+                                                                            : parts.rest;
+    kind.push_back(std::move(part));
+  }
+  parts.first.insert(parts.first.end(), layout.begin(), layout.end());
+  parts.rest.insert(parts.rest.end(), where.begin(), where.end());
+  return parts;
+}
+
 PlotNames::PlotNames(const std::vector<MergedPoint>& points) {
   const TrainingColumns labels(points);
   const std::vector<Column> columns = TrainingColumns::family_columns();
-  std::vector<std::set<std::string>> texts(columns.size());
   for (const MergedPoint& merged : points) {
     if (!is_training(merged)) continue;
-    const std::vector<Cell>& cells = labels.family_cells(merged);
-    for (size_t c = 0; c < columns.size(); ++c) texts[c].insert(cells[c].text);
+    if (!parts_.contains(merged.family))
+      parts_[merged.family] = parts_of(merged, columns, labels.family_cells(merged));
     styles_.try_emplace(merged.strategy, static_cast<int>(styles_.size()));
-  }
-  for (const MergedPoint& merged : points) {
-    if (!is_training(merged)) continue;
-    if (std::string& name = families_[merged.family]; name.empty())
-      name = family_name(merged, columns, labels.family_cells(merged), texts);
     strategies_.try_emplace(merged.strategy, strategy_text(merged.point.training));
   }
+  std::vector<LabelParts> families;
+  for (const auto& [family, parts] : parts_) {
+    LabelParts& all = families.emplace_back(parts.first);
+    all.insert(all.end(), parts.rest.begin(), parts.rest.end());
+    all.front().said = Said::always;  // the model
+  }
+  const Labels names = labels_of(families);
+  size_t place = 0;
+  for (const auto& [family, parts] : parts_) families_[family] = names.names[place++];
+}
+
+LabelParts PlotNames::parts(const MergedPoint& merged, const LabelParts& own) const {
+  const FamilyParts& family = parts_.at(merged.family);
+  LabelParts parts = family.first;
+  parts.insert(parts.end(), own.begin(), own.end());
+  parts.insert(parts.end(), family.rest.begin(), family.rest.end());
+  return parts;
 }
 
 std::string ranks_text(int64_t ranks) { return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"); }
@@ -82,6 +115,13 @@ std::string ranks_text(const MergedPoint& merged) {
 std::string collective_setting_text(const MergedPoint& merged) {
   return fmt::format("{} over {}, {}{}", ranks_text(merged), brief_text("transport", merged.transport),
                      merged.point.collective.dtype, merged.names_machine ? ", " + merged.machine : "");
+}
+
+LabelParts collective_setting_parts(const MergedPoint& merged) {
+  return {{"ranks", ranks_text(merged)},
+          {"type", merged.point.collective.dtype},
+          {"transport", merged.transport.empty() ? "" : "over " + brief_text("transport", merged.transport)},
+          {"machine", merged.names_machine ? merged.machine : ""}};
 }
 
 }  // namespace shardmark

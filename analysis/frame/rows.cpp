@@ -71,7 +71,8 @@ std::vector<RowGroup> row_groups(const std::vector<MergedPoint>& points, const P
     for (const std::string& batch : batch_texts(merged, sweeps)) {
       const auto [found, is_new] = open.try_emplace(merged.family + batch, groups.size());
       if (!is_new && groups[found->second].points.size() == most_rows) found->second = groups.size();
-      if (found->second == groups.size()) groups.push_back({names.family(merged) + ", " + batch, {}, {}, {}});
+      if (found->second == groups.size())
+        groups.push_back({names.family(merged) + ", " + batch, batch, {}, {}, {}});
       groups[found->second].points.push_back(&merged);
     }
   }
@@ -93,7 +94,9 @@ std::vector<SettingPoints> settings_on_most_ranks(const std::vector<MergedPoint>
     for (const MergedPoint* merged : group.points) {
       if (merged->point.ranks != ranks || !placed.insert(merged).second) continue;
       const auto [found, is_new] = known.try_emplace(series_key(*merged, {"strategy"}), settings.size());
-      if (is_new) settings.push_back({group.setting + ", " + ranks_text(*merged), {}});
+      if (is_new)
+        settings.push_back(
+            {group.setting + ", " + ranks_text(*merged), group.batch, ranks_text(*merged), {}});
       settings[found->second].points.push_back(merged);
     }
   }

@@ -11,6 +11,7 @@ namespace shardmark {
 
 struct RowGroup {
   std::string setting;  // "gpt2, batch 4 per rank"
+  std::string batch;    // "batch 4 per rank"
   std::string about;    // the same, with the ranks where all points have as many
   std::vector<const MergedPoint*> points;
   std::vector<std::string> rows;  // "fsdp, 2 ranks"
@@ -26,7 +27,8 @@ std::vector<RowGroup> row_groups(const std::vector<MergedPoint>& points, const P
 
 // What compares strategies with each other: points of a family and batch on the same ranks, each point once.
 struct SettingPoints {
-  std::string name;  // "gpt2, batch 4 per rank, 2 ranks"
+  std::string name;          // "gpt2, batch 4 per rank, 2 ranks"
+  std::string batch, ranks;  // "batch 4 per rank", "2 ranks"
   std::vector<const MergedPoint*> points;
 };
 
