@@ -1,4 +1,3 @@
-// See labels.h.
 #include "analysis/frame/labels.h"
 
 #include <algorithm>

@@ -140,14 +140,17 @@ OverviewTable collectives_overview(const std::vector<StudyData>& studies,
        {.name = "verified", .definition = "whether every element of every size had the expected value."}},
       {},
       {}};
+  std::vector<LabelParts> labels;  // of the groups
   for (const auto& [setting, operations] : settings_of(studies, points)) {
     const MergedPoint& first = *operations.begin()->second.ends().first;
-    OverviewGroup group{collective_setting_text(first), {}};
+    OverviewGroup group;
+    labels.push_back(collective_setting_parts(first));
     for (const auto& [key, measured] : operations) {
       group.rows.push_back(row_of(key.second, measured));
     }
     table.groups.push_back(std::move(group));
   }
+  name_groups(table, labels);
   if (has_doubtful(table))
     table.notes.emplace_back("?: the times of this message have a warning, see below and --table findings.");
   return table;

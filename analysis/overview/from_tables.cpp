@@ -1,7 +1,8 @@
 // Answers that are rows of a table already: the largest batch of each strategy, and sustained runs from their
-// beginning to their end. What the rows share stands nowhere, what differs is their names.
+// beginning to their end.
 #include <algorithm>
 
+#include "analysis/frame/names.h"
 #include "analysis/overview/overview.h"
 #include "analysis/tables/tables.h"
 
@@ -19,24 +20,23 @@ size_t place_of(const Table& table, const std::string& column) {
   return static_cast<size_t>(found - table.columns.begin());
 }
 
-bool differs(const Table& table, size_t column) {
-  return std::any_of(table.rows.begin(), table.rows.end(),
-                     [&](const auto& row) { return row[column].text != table.rows.front()[column].text; });
+// Where nobody asks, as long as all rows agree.
+bool is_usual(const std::string& column, const std::string& text) {
+  return column == "machine" || column == "transport" || column == "seed" ||
+         (column == "data" && text.starts_with("synthetic")) || (column == "accumulation" && text == "1");
 }
 
-// "fsdp(shard=gradients), recomputed full": of the columns before `end`, a number with its column's name.
-Cell name_of_row(const Table& table, const std::vector<Cell>& row, size_t end, bool with_shared) {
-  Cell name;
+// What says which row it is: the columns before `end`.
+LabelParts parts_of(const Table& table, const std::vector<Cell>& row, size_t end) {
+  LabelParts parts;
   for (size_t c = 0; c < end; ++c) {
-    const Cell& cell = row[c];
-    if (cell.says_nothing() || cell.text == "no" || !(with_shared || differs(table, c))) continue;
-    const Column& column = table.columns[c];
-    const bool is_word = !column.numeric && cell.text != "yes";
-    name.text += name.text.empty() ? "" : ", ";
-    name.text += is_word ? cell.text : column.name + (cell.text == "yes" ? "" : " " + cell.text);
+    const std::string& name = table.columns[c].name;
+    const Said said = name == "strategy" || name == "operation" ? Said::always
+                      : is_usual(name, row[c].text)             ? Said::if_differs
+                                                                : Said::once;
+    parts.push_back(part_of(table.columns[c], row[c], said));
   }
-  name.value = name.text;
-  return name;
+  return parts;
 }
 
 OverviewTable answer_from(const Table& table, const std::vector<ShownColumn>& shown) {
@@ -53,12 +53,14 @@ OverviewTable answer_from(const Table& table, const std::vector<ShownColumn>& sh
   if (table.rows.empty() || places.empty()) return answer;
   const size_t end = place_of(table, shown.front().column);
   OverviewGroup& group = answer.groups.emplace_back();
+  std::vector<LabelParts> names;
   for (const auto& row : table.rows) {
+    names.push_back(parts_of(table, row, end));
     std::vector<Cell>& cells = group.rows.emplace_back();
-    cells.push_back(name_of_row(table, row, end, false));
-    if (cells.front().text.empty()) cells.front() = name_of_row(table, row, end, true);
+    cells.emplace_back();
     for (const size_t place : places) cells.push_back(row[place]);
   }
+  answer.shared = name_rows(group, names);
   return answer;
 }
 

@@ -7,6 +7,7 @@
 
 #include "analysis/frame/names.h"
 #include "analysis/overview/overview.h"
+#include "analysis/overview/ranked.h"
 #include "analysis/stats/ranking.h"
 #include "analysis/table/cells.h"
 #include "strategies/brief_text.h"
@@ -14,9 +15,25 @@
 namespace shardmark {
 namespace {
 
-std::string name_of_layout(const MergedPoint& merged) {
-  const TrainingPoint& t = merged.point.training;
-  return layout_text(merged.point) + (t.rank_order == "pp-dp" ? ", pp-dp" : "") + ", " + strategy_text(t);
+// What tells layouts of one group apart. Two that differ in nothing else differ in their micro-batches.
+std::vector<LabelParts> parts_of(const Layouts& layouts) {
+  std::vector<LabelParts> all;
+  std::map<std::string, int> named;
+  const auto name = [](const MergedPoint& one) {
+    return layout_text(one.point) + one.point.training.rank_order + strategy_text(one.point.training);
+  };
+  for (const MergedPoint* merged : layouts) ++named[name(*merged)];
+  for (const MergedPoint* merged : layouts) {
+    const TrainingPoint& t = merged->point.training;
+    LabelParts& parts = all.emplace_back();
+    parts.push_back({"layout", layout_text(merged->point), {}, Said::always});
+    parts.push_back({"rank order", t.rank_order == "pp-dp" ? "pp-dp" : ""});
+    parts.push_back(choice_part("strategy", strategy_text(t)));
+    parts.push_back({"accumulation", named[name(*merged)] > 1
+                                         ? fmt::format("{} micro-batches of {}", t.accumulation, t.batch_size)
+                                         : ""});
+  }
+  return all;
 }
 
 }  // namespace
@@ -27,7 +44,7 @@ OverviewTable layouts_overview(const std::vector<MergedPoint>& points) {
       "layouts",
       {{.name = "layout", .numeric = false},
        {.name = "step", .unit = "ms", .definition = "median over the steps, of the slowest rank's time."},
-       {.name = "x fastest", .definition = "step / that of the fastest layout."},
+       slower_column("layout"),
        {.name = "peak memory",
         .unit = "MiB",
         .definition = "highest total during a step, on the rank that needs most."},
@@ -38,35 +55,35 @@ OverviewTable layouts_overview(const std::vector<MergedPoint>& points) {
             "the model, or stages of the pipeline."}},
       {},
       {}};
-  bool any_unsure = false;
+  TierNotes notes;
+  const PlotNames names(points);
+  std::vector<LabelParts> labels;  // of the groups
   for (const Layouts& layouts : layouts_of(points)) {
     const MergedPoint& fastest = *layouts.front();
-    OverviewGroup& group = table.groups.emplace_back(OverviewGroup{
-        fmt::format("{}, {}, global batch {}, {}", brief_text("model", fastest.point.training.model),
-                    fastest.point.training.precision, fastest.point.global_batch(), ranks_text(fastest)),
-        {}});
-    std::map<std::string, int> named;
-    for (const MergedPoint* merged : layouts) ++named[name_of_layout(*merged)];
+    OverviewGroup& group = table.groups.emplace_back();
     const size_t unsure = num_perhaps_fastest(layouts);
+    std::vector<LabelParts> families;
     for (size_t place = 0; place < layouts.size(); ++place) {
       const MergedPoint& merged = *layouts[place];
       const Measures& m = merged.measures;
-      const bool is_unsure = unsure >= 2 && place < unsure;
-      any_unsure = any_unsure || is_unsure;
-      Cell ratio = cells::number(m.step_s / fastest.measures.step_s, 3);
-      if (is_unsure || is_unreliable(merged)) ratio.text += kMark;
-      std::string name = name_of_layout(merged);
-      if (named[name] > 1)
-        name += fmt::format(", {} micro-batches of {}", merged.point.training.accumulation,
-                            merged.point.training.batch_size);
-      group.rows.push_back({cells::words(name), cells::milliseconds(m.step_s), std::move(ratio),
+      const Tier tier = is_unreliable(merged)          ? Tier::unreliable
+                        : unsure > 1 && place < unsure ? Tier::perhaps
+                        : place == 0                   ? Tier::fastest
+                                                       : Tier::slower;
+      notes.add(merged, tier);
+      group.rows.push_back({cells::words(""), cells::milliseconds(m.step_s),
+                            slower_cell(m.step_s / fastest.measures.step_s, tier),
                             cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s)});
+      families.push_back(
+          names.parts(merged, {{"batch", fmt::format("global batch {}", merged.point.global_batch())},
+                               {"ranks", ranks_text(merged)}}));
     }
+    LabelParts& parts = labels.emplace_back(common_parts(families));
+    parts.push_back({"strategy", name_rows(group, parts_of(layouts))});
+    std::erase_if(parts, [](const LabelPart& part) { return part.axis == "accumulation"; });
   }
-  if (any_unsure)
-    table.notes.emplace_back(
-        "?: another launch may give another order. To rank layouts, start the suite 3 times or more and give "
-        "report all studies.");
+  name_groups(table, labels);
+  notes.append_to(table.notes);
   return table;
 }
 

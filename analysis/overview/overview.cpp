@@ -130,15 +130,43 @@ void add_verification(std::vector<std::string>& cautions, const std::vector<Merg
                                    plural(num_wrong, "collective")));
 }
 
+// `auto` may choose another strategy for each batch.
+std::string search_key(MergedPoint merged) {
+  merged.point.training.chosen.clear();
+  return series_key(merged, {"batch_size"});
+}
+
+// Series over the batch in which some ran out of memory and so many were tried that the largest was looked
+// for: the table of the largest has its answer.
+std::set<std::string> searches_of(const std::vector<StudyData>& studies) {
+  constexpr size_t kMeansSearch = 5;
+  std::map<std::string, std::pair<size_t, bool>> series;  // batches, whether one was too large
+  for (const StudyData& study : studies)
+    for (const Record& record : study.records) {
+      if (record.point.workload != "training") continue;
+      const bool is_too_large = record.outcome == Outcome::out_of_memory;
+      if (!is_too_large && record.outcome != Outcome::ok) continue;
+      auto& [count, any_too_large] = series[search_key(as_merged(record, study.environment))];
+      ++count;
+      any_too_large = any_too_large || is_too_large;
+    }
+  std::set<std::string> searches;
+  for (const auto& [key, tried] : series)
+    if (tried.second && tried.first >= kMeansSearch) searches.insert(key);
+  return searches;
+}
+
 // Points that are no rows of the answers before.
-std::vector<MergedPoint> not_answered(const std::vector<MergedPoint>& points,
+std::vector<MergedPoint> not_answered(const std::vector<StudyData>& studies,
+                                      const std::vector<MergedPoint>& points,
                                       const std::vector<SettingsGroup>& settings) {
   std::set<const MergedPoint*> answered;
   for (const SettingsGroup& group : settings)
     for (const RankedSetting& row : group) answered.insert(row.merged);
-  for (const Layouts& layouts : layouts_of(points))
-    for (const MergedPoint* merged : layouts)
-      if (merged->point.ranks_per_copy() > 1) answered.insert(merged);
+  for (const Layouts& layouts : layouts_of(points)) answered.insert(layouts.begin(), layouts.end());
+  const std::set<std::string> searches = searches_of(studies);
+  for (const MergedPoint& merged : points)
+    if (is_training(merged) && searches.contains(search_key(merged))) answered.insert(&merged);
   std::vector<MergedPoint> others;
   for (const MergedPoint& merged : points)
     if (!answered.contains(&merged)) others.push_back(merged);
@@ -209,6 +237,22 @@ std::vector<size_t> columns_with_values(const OverviewTable& table) {
   return columns;
 }
 
+std::string name_rows(OverviewGroup& group, const std::vector<LabelParts>& rows) {
+  Labels labels = labels_of(rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Cell& name = group.rows[i].front();
+    name.text = labels.names[i];
+    if (name.value.is_nothing()) name.value = name.text;
+  }
+  return labels.shared;
+}
+
+void name_groups(OverviewTable& table, const std::vector<LabelParts>& groups) {
+  Labels labels = labels_of(groups);
+  for (size_t i = 0; i < groups.size(); ++i) table.groups[i].setting = std::move(labels.names[i]);
+  table.shared = std::move(labels.shared);
+}
+
 Overview overview_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
                      const std::vector<MergedPoint>& unfinished, const std::vector<ScalingSeries>& scaling) {
   Overview overview;
@@ -222,13 +266,16 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
   overview.answers = {settings_overview(settings), together_overview(points), layouts_overview(points),
                       largest_overview(studies, points), sustained_overview(points, unfinished)};
   // Series of a filtered list point into that list, so they are made anew.
-  if (const std::vector<MergedPoint> others = not_answered(points, settings); others.size() < points.size()) {
-    overview.answers.push_back(training_overview(others, scaling_series(others)));
-    overview.answers.push_back(collectives_overview(studies, others));
-  } else {
-    overview.answers.push_back(training_overview(points, scaling));
-    overview.answers.push_back(collectives_overview(studies, points));
-  }
+  const std::vector<MergedPoint> others = not_answered(studies, points, settings);
+  // The series point into the points.
+  const OverviewTable scale = others.size() < points.size()
+                                  ? scaling_overview(others, unfitted_series(others))
+                                  : scaling_overview(points, scaling);
+  const bool is_question = answers_scaling(scaling);
+  if (is_question) overview.answers.push_back(scale);
+  overview.answers.push_back(training_overview(others));
+  if (!is_question) overview.answers.push_back(scale);
+  overview.answers.push_back(collectives_overview(studies, others));
   std::erase_if(overview.answers, [](const OverviewTable& table) { return table.groups.empty(); });
   overview.cautions = cautions_of(studies, points, unfinished);
   return overview;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/frame/labels.h"
 #include "analysis/stats/scaling.h"
 #include "analysis/stats/settings.h"
 #include "analysis/table/table.h"
@@ -14,9 +15,9 @@ namespace shardmark {
 // Stands behind a value or a verdict that is not certain.
 inline constexpr const char* kMark = " ?";
 
-// Rows of one setting, "gpt2, bf16, batch 16 per rank, 2 ranks", the best one first.
+// Rows of one setting, the best one first.
 struct OverviewGroup {
-  std::string setting;  // empty: the rows say it themselves
+  std::string setting;  // what differs from the other groups: "bf16, batch 16 per rank"; empty: nothing
   std::vector<std::vector<Cell>> rows;
   size_t num_left_out = 0;  // rows at the end that found no place
 };
@@ -28,7 +29,13 @@ struct OverviewTable {
   std::vector<OverviewGroup> groups;
   std::vector<std::string> notes;  // what marks in the rows mean, a paragraph each
   size_t num_left_out = 0;         // groups at the end that found no place
+  std::string shared = {};         // what all rows have in common, said once above them: "gpt2, 2 ranks"
 };
+
+// Names the rows of a group by their first cells' parts; returns what the rows share.
+std::string name_rows(OverviewGroup& group, const std::vector<LabelParts>& rows);
+// Names the groups by what they differ in; what they share is said once above the table.
+void name_groups(OverviewTable& table, const std::vector<LabelParts>& groups);
 
 // The columns that hold a value, and the first, which says which row.
 std::vector<size_t> columns_with_values(const OverviewTable& table);
@@ -45,10 +52,14 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
                      const std::vector<MergedPoint>& unfinished, const std::vector<ScalingSeries>& scaling);
 
 // Its parts. Of each training setting the strategies on the most ranks, the fastest first: how fast, by how
-// much slower than the fastest and whether that is certain, memory, exposed communication, efficiency. Of
-// each collective the bus bandwidth of its largest message and the time of its smallest.
-OverviewTable training_overview(const std::vector<MergedPoint>& points,
-                                const std::vector<ScalingSeries>& scaling);
+// much slower than the fastest and whether that is certain, memory, exposed communication. Of each collective
+// the bus bandwidth of its largest message and the time of its smallest.
+OverviewTable training_overview(const std::vector<MergedPoint>& points);
+// Of each strategy the efficiency on each number of ranks; points into `points`. It is a suite's own question
+// where some series has three rank counts or more.
+OverviewTable scaling_overview(const std::vector<MergedPoint>& points,
+                               const std::vector<ScalingSeries>& scaling);
+bool answers_scaling(const std::vector<ScalingSeries>& scaling);
 // What suites that were made for one question ask; without groups where a study does not hold it. Points that
 // were measured under several settings, and layouts over several ranks, are rows of no other table.
 OverviewTable settings_overview(const std::vector<SettingsGroup>& groups);

@@ -12,7 +12,7 @@ namespace shardmark {
 namespace {
 
 constexpr size_t kIndent = 2;         // of rows below their setting
-constexpr size_t kMostName = 44;      // of a strategy's name with its options
+constexpr size_t kLeastName = 24;     // room for the name of a row, before columns are left out
 constexpr size_t kMostPerCause = 2;   // lines
 constexpr size_t kMostLines = 34;     // of all answers together
 constexpr size_t kMostTraining = 20;  // of the first of them
@@ -29,62 +29,149 @@ std::string shortened(const std::string& text, size_t most) {
   return text.size() <= most ? text : text.substr(0, most - 3) + "...";
 }
 
+// Nothing of it is cut off.
+std::string lines_text(const std::string& text, const TextStyle& style) {
+  std::string lines;
+  for (const std::string& line : wrapped(printable(text, ""), style.width)) lines += line + "\n";
+  return lines;
+}
+
+std::string shared_text(const OverviewTable& table, const TextStyle& style) {
+  return table.shared.empty() ? "" : lines_text(table.shared, style);
+}
+
+std::string setting_text(const OverviewGroup& group, const TextStyle& style) {
+  return group.setting.empty() ? "" : lines_text(group.setting, style);
+}
+
+size_t count_lines(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// Lays a table out so that it is no wider than the screen: headings of several words are broken, then columns
+// that can be missed are left out, the last first, then names that are too long get lines of their own.
 class Columns {
  public:
-  explicit Columns(const OverviewTable& table) : table_(table) {
-    for (const size_t c : columns_with_values(table)) {
-      const Column& column = table.columns[c];
-      size_t width = std::max(column.name.size(), column.unit.size());
-      for (const OverviewGroup& group : table.groups)
-        for (const auto& row : group.rows)
-          width = std::max(
-              width, c == 0 ? std::min(kMostName, shown(row[c]).size()) + kIndent : shown(row[c]).size());
-      columns_.push_back({c, width});
+  Columns(const OverviewTable& table, const TextStyle& style) : table_(table), style_(style) {
+    std::vector<size_t> columns = columns_with_values(table);
+    columns.erase(columns.begin());
+    place(columns, false);
+    if (width() + longest_name() > style.width) place(columns, true);
+    while (width() + std::min(kLeastName, longest_name()) > style.width && columns.size() > 1) {
+      columns.erase(columns.begin() + static_cast<std::ptrdiff_t>(last_to_miss(columns)));
+      place(columns, true);
     }
+    const size_t room = style.width > width() ? style.width - width() : 0;
+    name_width_ = std::min(longest_name(), std::max(room, kLeastName));
   }
 
-  std::string heading(const TextStyle& style) const {
-    std::string names, units;
-    for (const auto& [c, width] : columns_) {
-      names +=
-          c == 0 ? fmt::format("{:<{}}", "", width) : fmt::format("  {:>{}}", table_.columns[c].name, width);
-      units +=
-          c == 0 ? fmt::format("{:<{}}", "", width) : fmt::format("  {:>{}}", table_.columns[c].unit, width);
+  std::string heading() const {
+    size_t num_lines = 0;
+    for (const Placed& column : columns_) num_lines = std::max(num_lines, column.heading.size());
+    std::string text;
+    for (size_t line = 0; line < num_lines; ++line) {
+      std::string words(name_width_, ' ');
+      for (const auto& [c, width, heading] : columns_) {
+        const size_t above = num_lines - heading.size();  // empty lines above a shorter heading
+        words += fmt::format("  {:>{}}", line < above ? "" : heading[line - above], width);
+      }
+      text += without_end(words) + "\n";
     }
-    units.erase(units.find_last_not_of(' ') + 1);
-    // The title stands before the names where there is room.
-    const size_t room = names.find_first_not_of(' ');
-    const bool fits = room != std::string::npos && table_.title.size() + 1 < room;
-    if (fits) names = bold(table_.title, style) + names.substr(table_.title.size());
-    return (fits ? "" : bold(table_.title, style) + "\n") + names + "\n" +
-           (units.empty() ? "" : units + "\n");
+    std::string units(name_width_, ' ');
+    for (const auto& [c, width, heading] : columns_)
+      units += fmt::format("  {:>{}}", table_.columns[c].unit, width);
+    units = without_end(units);
+    if (!units.empty()) text += units + "\n";
+    return titled(std::move(text));
   }
 
-  std::string row(const std::vector<Cell>& cells, const TextStyle& style) const {
-    std::string line;
-    for (const auto& [c, width] : columns_) {
-      const std::string text = shown(cells[c]);
-      line += c == 0 ? fmt::format("{:<{}}", std::string(kIndent, ' ') + shortened(text, kMostName), width)
-                     : "  " + std::string(width - text.size(), ' ') + in_color(text, style);
+  std::string row(const std::vector<Cell>& cells) const {
+    const std::string name = shown(cells[0]);
+    std::string text, last = name;
+    if (name.size() + kIndent > name_width_) {
+      for (const std::string& line : wrapped(name, style_.width - kIndent)) {
+        text += std::string(kIndent, ' ') + line + "\n";
+      }
+      last.clear();
     }
-    return line + "\n";
+    text += fmt::format("{:<{}}", std::string(kIndent, ' ') + last, name_width_);
+    for (const auto& [c, width, heading] : columns_) {
+      const std::string value = shown(cells[c]);
+      text += "  " + std::string(width - value.size(), ' ') + in_color(value, style_);
+    }
+    return text + "\n";
   }
 
  private:
+  struct Placed {
+    size_t column;
+    size_t width;
+    std::vector<std::string> heading;  // its lines
+  };
+
+  void place(const std::vector<size_t>& shown_columns, bool breaks_headings) {
+    columns_.clear();
+    for (const size_t c : shown_columns) {
+      const Column& column = table_.columns[c];
+      Placed& placed = columns_.emplace_back(Placed{c, column.unit.size(), {column.name}});
+      for (const OverviewGroup& group : table_.groups)
+        for (const auto& row : group.rows) placed.width = std::max(placed.width, shown(row[c]).size());
+      if (breaks_headings) {
+        for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+          end = column.name.find(' ', begin);
+          placed.width = std::max(placed.width, std::min(end, column.name.size()) - begin);
+        }
+        placed.heading = wrapped(column.name, placed.width);
+      }
+      for (const std::string& line : placed.heading) placed.width = std::max(placed.width, line.size());
+    }
+  }
+
+  size_t width() const {  // of all but the names
+    size_t sum = 0;
+    for (const Placed& column : columns_) sum += 2 + column.width;
+    return sum;
+  }
+
+  size_t longest_name() const {
+    size_t longest = 0;
+    for (const OverviewGroup& group : table_.groups)
+      for (const auto& row : group.rows) longest = std::max(longest, shown(row[0]).size() + kIndent);
+    return longest;
+  }
+
+  size_t last_to_miss(const std::vector<size_t>& shown_columns) const {
+    for (size_t i = shown_columns.size(); i-- > 0;)
+      if (table_.columns[shown_columns[i]].is_optional) return i;
+    return shown_columns.size() - 1;
+  }
+
+  // The title stands before the headings where there is room, unless what all rows share comes between.
+  std::string titled(std::string heading) const {
+    const std::string title = bold(table_.title, style_);
+    const std::string first = heading.substr(0, heading.find('\n'));
+    const size_t room = first.find_first_not_of(' ');
+    if (table_.shared.empty() && room != std::string::npos && table_.title.size() + 1 < room)
+      return title + heading.substr(table_.title.size());
+    return title + "\n" + shared_text(table_, style_) + heading;
+  }
+
+  static std::string without_end(std::string text) {
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
+  }
+
   static std::string in_color(const std::string& text, const TextStyle& style) {
     if (text == "fastest") return styled(text, "32", style);
-    if (text == "AMBIGUOUS") return styled(text, "33", style);
     if (text == "unreliable" || text.ends_with("?")) return styled(text, "33", style);
     if (text.starts_with("wrong")) return styled(text, "31", style);
     return text;
   }
 
-  struct Placed {
-    size_t column;
-    size_t width;
-  };
   const OverviewTable& table_;
-  std::vector<Placed> columns_;  // those that hold a value
+  const TextStyle& style_;
+  std::vector<Placed> columns_;  // those that hold a value and find room
+  size_t name_width_ = 0;
 };
 
 std::string notes_text(const OverviewTable& table, const TextStyle& style) {
@@ -95,11 +182,11 @@ std::string notes_text(const OverviewTable& table, const TextStyle& style) {
 }
 
 std::string text_of(const OverviewTable& table, const TextStyle& style) {
-  const Columns columns(table);
-  std::string text = columns.heading(style);
+  const Columns columns(table, style);
+  std::string text = columns.heading();
   for (const OverviewGroup& group : table.groups) {
-    if (!group.setting.empty()) text += shortened(printable(group.setting, ""), style.width) + "\n";
-    for (const auto& row : group.rows) text += columns.row(row, style);
+    text += setting_text(group, style);
+    for (const auto& row : group.rows) text += columns.row(row);
     if (group.num_left_out > 0) text += fmt::format("  and {} more\n", group.num_left_out);
   }
   if (table.num_left_out > 0)
@@ -143,17 +230,20 @@ std::string caution_text(const std::string& caution, const TextStyle& style) {
   return kind == std::string::npos ? text : styled(text.substr(0, kind), "33", style) + text.substr(kind);
 }
 
-size_t num_lines(const OverviewGroup& group) {
-  return group.rows.size() + (group.setting.empty() ? 0 : 1) + (group.num_left_out > 0 ? 1 : 0);
+size_t num_lines(const OverviewGroup& group, const Columns& columns, const TextStyle& style) {
+  size_t lines = count_lines(setting_text(group, style)) + (group.num_left_out > 0 ? 1 : 0);
+  for (const auto& row : group.rows) lines += count_lines(columns.row(row));
+  return lines;
 }
 
 // Leaves out the last rows of the largest groups, then the last groups, until there are no more lines;
 // returns how many are left. The notes are part of them.
 size_t shorten(OverviewTable& table, size_t most_lines, const TextStyle& style) {
-  const std::string notes = notes_text(table, style);
+  const std::string around = notes_text(table, style) + shared_text(table, style);
+  const Columns columns(table, style);
   const auto total = [&] {
-    auto lines = static_cast<size_t>(std::count(notes.begin(), notes.end(), '\n'));
-    for (const OverviewGroup& group : table.groups) lines += num_lines(group);
+    size_t lines = count_lines(around);
+    for (const OverviewGroup& group : table.groups) lines += num_lines(group, columns, style);
     return lines + (table.num_left_out > 0 ? 1 : 0);
   };
   while (total() > most_lines && !table.groups.empty()) {
@@ -163,6 +253,7 @@ size_t shorten(OverviewTable& table, size_t most_lines, const TextStyle& style) 
       largest->rows.pop_back();
       ++largest->num_left_out;
     } else {
+      if (table.groups.size() == 1) break;
       table.groups.pop_back();
       ++table.num_left_out;
     }

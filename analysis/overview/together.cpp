@@ -31,15 +31,25 @@ OverviewTable together_overview(const std::vector<MergedPoint>& points) {
                       "faster."}},
       {},
       {}};
+  std::vector<LabelParts> settings, loads;
+  const auto is_as_before = [&](const LabelParts& parts) {
+    return !settings.empty() && labels_of({settings.back(), parts}).names == std::vector<std::string>(2);
+  };
   for (const MergedPoint& merged : points) {
     const auto found = together_of(merged);
     if (!found) continue;
     const CollectivePoint& c = merged.point.collective;
-    const std::string setting =
-        fmt::format("{} of {}{}, {}", operation_text(c), format_bytes(static_cast<double>(c.bytes)),
-                    c.in_place ? "" : " out of place", collective_setting_text(merged));
-    if (table.groups.empty() || table.groups.back().setting != setting) table.groups.push_back({setting, {}});
-    Cell beside = cells::words(brief_text("beside", c.beside));
+    LabelParts parts = {
+        {"operation", fmt::format("{} of {}{}", operation_text(c), format_bytes(static_cast<double>(c.bytes)),
+                                  c.in_place ? "" : " out of place")}};
+    for (LabelPart& part : collective_setting_parts(merged)) parts.push_back(std::move(part));
+    if (!is_as_before(parts)) {
+      settings.push_back(std::move(parts));
+      table.groups.emplace_back();
+    }
+    const std::string beside_text = brief_text("beside", c.beside);
+    loads.push_back({choice_part("beside", beside_text, Said::always)});
+    Cell beside = cells::words(beside_text);
     beside.value = c.beside;
     table.groups.back().rows.push_back(
         {std::move(beside),
@@ -50,6 +60,13 @@ OverviewTable together_overview(const std::vector<MergedPoint>& points) {
           found->ratio.value},
          cells::percent(found->credible_hidden(), 0)});
   }
+  // A load is named in all groups alike.
+  const Labels named = labels_of(loads);
+  size_t place = 0;
+  for (OverviewGroup& group : table.groups)
+    for (auto& row : group.rows) row.front().text = named.names[place++];
+  name_groups(table, settings);
+  if (!named.shared.empty()) table.shared += (table.shared.empty() ? "" : "; ") + named.shared;
   return table;
 }
 

@@ -1,19 +1,16 @@
 // Which strategy is fastest, and what it costs: on the most ranks of each setting.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <set>
 #include <tuple>
 
 #include "analysis/frame/rows.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/overview/overview.h"
-#include "analysis/stats/compare.h"
+#include "analysis/overview/ranked.h"
 #include "analysis/stats/ranking.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -25,18 +22,19 @@ bool is_rival(const MergedPoint& merged) {
   return !is_unreliable(merged) && (!is_replicas(merged) || merged.point.ranks == 1);
 }
 
-// Rivals first, the fastest of them first; then `single`, then unreliable ones.
+// `single` first, as the step without communication; then rivals, the fastest of them first; then unreliable
+// ones.
 PointList in_order(PointList points) {
   std::stable_sort(points.begin(), points.end(), [](auto* a, auto* b) {
     const auto order = [](const MergedPoint& one) {
-      return std::tuple(is_unreliable(one), !is_rival(one), one.measures.step_s);
+      return std::tuple(trains_one_model(one), is_unreliable(one), one.measures.step_s);
     };
     return order(*a) < order(*b);
   });
   return points;
 }
 
-// The ranked ones, which stand first.
+// The ranked ones.
 PointList rivals_of(const PointList& sorted) {
   PointList rivals;
   for (const MergedPoint* merged : sorted)
@@ -44,114 +42,47 @@ PointList rivals_of(const PointList& sorted) {
   return rivals;
 }
 
-// "fastest", "+11 %"; with a mark where the launches do not tell which one is the fastest.
-Cell against(const MergedPoint& merged, const MergedPoint& best, bool is_sure) {
-  const std::string slower = cells::percent(merged.measures.step_s / best.measures.step_s - 1, 0).text;
-  return cells::words((&merged == &best ? "fastest" : "+" + slower + " %") + (is_sure ? "" : kMark));
-}
-
-std::string range_text(int64_t least, int64_t most, const char* one, const char* several) {
-  return fmt::format("{} {}", least == most ? std::to_string(most) : fmt::format("{} to {}", least, most),
-                     most == 1 ? one : several);
-}
-
-// What the mark means in this table, and what to do.
-class MarkNote {
+// The tier of each point among these, which are in order.
+class Ranking {
  public:
-  void add(const MergedPoint& merged) {
-    const int64_t launches = std::ssize(merged.launches);
-    least_ = std::min(least_, launches);
-    most_ = std::max(most_, launches);
-    if (!merged.measures.has_few_steps()) return;
-    ++num_few_;
-    least_steps_ = std::min(least_steps_, merged.measures.num_steps);
-    most_steps_ = std::max(most_steps_, merged.measures.num_steps);
+  explicit Ranking(const PointList& sorted) : sorted_(sorted), rivals_(rivals_of(sorted)) {
+    if (rivals_.size() > 1) num_unsure_ = num_perhaps_fastest(rivals_);
   }
 
-  void append_to(std::vector<std::string>& notes) const {
-    if (most_ < 0) return;
-    const std::string launches = range_text(least_, most_, "launch", "launches");
-    if (least_ < static_cast<int64_t>(kLeastLaunches))
-      notes.push_back(fmt::format(
-          "?: another launch may give another order, because these times come from {}, and launches differ "
-          "by "
-          "more than the steps of one do. To rank strategies, start the suite {} times or more and give "
-          "report all studies.",
-          launches, kLeastLaunches));
-    else
-      notes.push_back(
-          fmt::format("?: {} do not tell these rows apart from the fastest (at a level of 5 % over the rows "
-                      "of a setting). Start the suite more often and give report all studies.",
-                      launches));
-    if (num_few_ > 0)
-      notes.push_back(fmt::format(
-          "{} row{} of {}, and fewer than {} steps have no 95 % interval: measure 10 or more (--steps 10).",
-          num_few_, num_few_ == 1 ? " is" : "s are", range_text(least_steps_, most_steps_, "step", "steps"),
-          kLeastForInterval));
-  }
-
- private:
-  int64_t least_ = std::numeric_limits<int64_t>::max(), most_ = -1;  // launches of a marked row
-  int64_t num_few_ = 0, least_steps_ = std::numeric_limits<int64_t>::max(), most_steps_ = 0;
-};
-
-// A column of efficiency. Where all of its cells have one base, the unit names it; else each cell does.
-class EfficiencyColumn {
- public:
-  EfficiencyColumn(Scaling scaling, const Efficiencies& all, const std::vector<PointList>& shown)
-      : scaling_(scaling), all_(all) {
-    for (const PointList& points : shown)
-      for (const MergedPoint* merged : points)
-        if (const Rated* rated = find(*merged)) bases_.insert(rated->base_ranks);
-  }
-
-  Column head() const {
-    const bool is_weak = scaling_ == Scaling::weak;
-    return {
-        .name = is_weak ? "weak eff." : "strong eff.",
-        .unit = bases_.size() == 1 ? "% of " + ranks_text(*bases_.begin()) : "%",
-        .definition = std::string("efficiency of ") + (is_weak ? "weak" : "strong") +
-                      " scaling: speed per rank against that on the fewest ranks measured with the same " +
-                      (is_weak ? "batch per rank" : "global batch") +
-                      ", which the unit names, or parentheses where rows differ in them."};
+  Tier tier(const MergedPoint& merged) const {
+    if (is_unreliable(merged)) return Tier::unreliable;
+    const auto place =
+        static_cast<size_t>(std::find(rivals_.begin(), rivals_.end(), &merged) - rivals_.begin());
+    if (place == rivals_.size()) return Tier::unranked;
+    if (num_unsure_ > 1 && place < num_unsure_) return Tier::perhaps;
+    return place == 0 && rivals_.size() > 1 ? Tier::fastest : Tier::slower;
   }
 
   Cell cell(const MergedPoint& merged) const {
-    const Rated* rated = find(merged);
-    Cell cell = cells::percent(rated == nullptr ? Measures::kNone : rated->point->efficiency.value);
-    if (rated != nullptr && bases_.size() > 1) cell.text += fmt::format(" ({})", rated->base_ranks);
-    return cell;
-  }
-
-  // What the parentheses say.
-  std::string note() const {
-    return bases_.size() < 2
-               ? ""
-               : head().name + " (n): against n ranks, the fewest of that strategy that were measured.";
+    if (sorted_.size() < 2) return cells::words(is_unreliable(merged) ? "unreliable" : "");
+    return slower_cell(merged.measures.step_s / fastest().measures.step_s, tier(merged));
   }
 
  private:
-  const Rated* find(const MergedPoint& merged) const {
-    const auto found = all_.find({scaling_, &merged});
-    return found == all_.end() ? nullptr : &found->second;
+  const MergedPoint& fastest() const {
+    if (!rivals_.empty()) return *rivals_.front();
+    for (const MergedPoint* merged : sorted_)
+      if (trains_one_model(*merged)) return *merged;
+    return *sorted_.front();
   }
 
-  Scaling scaling_;
-  const Efficiencies& all_;
-  std::set<int64_t> bases_;
+  const PointList& sorted_;
+  PointList rivals_;
+  size_t num_unsure_ = 0;
 };
 
-std::vector<Column> training_columns(const ColumnsOf<MergedPoint>& speed, const EfficiencyColumn& weak,
-                                     const EfficiencyColumn& strong) {
+std::vector<Column> training_columns(const ColumnsOf<MergedPoint>& speed) {
   std::vector<Column> columns = {
       choice_column("strategy"),
       {.name = "step", .unit = "ms", .definition = "median over the steps, of the slowest rank's time."},
-      {.name = "vs fastest",
-       .definition =
-           "step time / that of the fastest strategy - 1. ?: the launches do not show that the row is slower "
-           "than the fastest, so the order is not certain; one launch never shows it. unreliable: not "
-           "ranked, see the warnings. `single` on several ranks is not ranked, because its ranks train "
-           "independent copies."}};
+      slower_column("strategy",
+                    "`single` on several ranks trains independent copies: it is the step without "
+                    "communication, and not ranked.")};
   for (const auto& column : speed) {
     columns.push_back(column.head);
     columns.back().definition = column.definition;
@@ -162,57 +93,61 @@ std::vector<Column> training_columns(const ColumnsOf<MergedPoint>& speed, const 
   columns.push_back({.name = "exposed",
                      .unit = "%",
                      .definition = "the part of a step during which computing waited for communication."});
-  columns.push_back(weak.head());
-  columns.push_back(strong.head());
   return columns;
+}
+
+// The speed of a rank is that of all ranks, which the setting names, divided by their number; samples are
+// there only where no row has tokens, and the share of a matrix product only where a row has no MFU.
+ColumnsOf<MergedPoint> speed_columns(const std::vector<MergedPoint>& points) {
+  ColumnsOf<MergedPoint> speed = without(point_throughput_columns(), {"tokens/s/rank"});
+  const auto any = [&](auto holds) {
+    return std::any_of(points.begin(), points.end(),
+                       [&](const MergedPoint& one) { return is_training(one) && holds(one); });
+  };
+  if (any([](const MergedPoint& one) { return throughput_of(one).is_of_tokens(); }))
+    speed = without(std::move(speed), {"samples/s"});
+  if (!any([](const MergedPoint& one) { return std::isnan(one.measures.mfu) && !std::isnan(one.of_matmul); }))
+    speed = without(std::move(speed), {"of matmul"});
+  return speed;
+}
+
+LabelPart strategy_part(const MergedPoint& merged) {
+  LabelPart part = choice_part("strategy", strategy_text(merged.point.training), Said::always);
+  if (!trains_one_model(merged)) part.text += ", no communication";
+  return part;
 }
 
 }  // namespace
 
-OverviewTable training_overview(const std::vector<MergedPoint>& points,
-                                const std::vector<ScalingSeries>& scaling) {
+OverviewTable training_overview(const std::vector<MergedPoint>& points) {
   const PlotNames names(points);
   const std::vector<SettingPoints> settings = settings_on_most_ranks(points, names, is_training);
-  std::vector<PointList> shown;
-  for (const SettingPoints& setting : settings) shown.push_back(in_order(setting.points));
-  const Efficiencies efficiencies = efficiencies_of(scaling);
-  const EfficiencyColumn weak(Scaling::weak, efficiencies, shown),
-      strong(Scaling::strong, efficiencies, shown);
-  // The speed of a rank is that of all ranks, which the setting names, divided by their number.
-  ColumnsOf<MergedPoint> speed = without(point_throughput_columns(), {"tokens/s/rank"});
-  if (std::none_of(points.begin(), points.end(), [](const MergedPoint& one) {
-        return std::isnan(one.measures.mfu) && !std::isnan(one.of_matmul);
-      }))
-    speed = without(std::move(speed), {"of matmul"});  // the MFU says it
-  OverviewTable table{"Training, on the most ranks of each setting",
-                      "strategies",
-                      training_columns(speed, weak, strong),
-                      {},
-                      {}};
-  MarkNote marks;
-  for (size_t i = 0; i < settings.size(); ++i) {
-    const PointList rivals = rivals_of(shown[i]);
-    const size_t num_unsure = rivals.size() < 2 ? 0 : num_perhaps_fastest(rivals);
+  const ColumnsOf<MergedPoint> speed = speed_columns(points);
+  OverviewTable table{
+      "Training, on the most ranks of each setting", "strategies", training_columns(speed), {}, {}};
+  TierNotes notes;
+  std::vector<LabelParts> labels;  // of the groups
+  for (const SettingPoints& setting : settings) {
+    const PointList shown = in_order(setting.points);
+    const Ranking ranking(shown);
     OverviewGroup& group = table.groups.emplace_back();
-    group.setting = settings[i].name;
-    for (size_t place = 0; place < shown[i].size(); ++place) {
-      const MergedPoint& merged = *shown[i][place];
-      const Measures& m = merged.measures;
-      const bool is_sure = num_unsure < 2 || place >= num_unsure, is_ranked = place < rivals.size();
-      if (is_ranked && !is_sure) marks.add(merged);
-      std::vector<Cell> row = {strategy_cell(merged.point.training), cells::milliseconds(m.step_s),
-                               is_unreliable(merged)            ? cells::words("unreliable")
-                               : is_ranked && rivals.size() > 1 ? against(merged, *rivals.front(), is_sure)
-                                                                : cells::words("")};
-      for (const auto& column : speed) row.push_back(column.cell(merged));
-      row.insert(row.end(), {cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s),
-                             weak.cell(merged), strong.cell(merged)});
+    std::vector<LabelParts> strategies, families;
+    for (const MergedPoint* merged : shown) {
+      const Measures& m = merged->measures;
+      if (shown.size() > 1) notes.add(*merged, ranking.tier(*merged));
+      std::vector<Cell> row = {strategy_cell(merged->point.training), cells::milliseconds(m.step_s),
+                               ranking.cell(*merged)};
+      for (const auto& column : speed) row.push_back(column.cell(*merged));
+      row.insert(row.end(), {cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s)});
       group.rows.push_back(std::move(row));
+      strategies.push_back({strategy_part(*merged)});
+      families.push_back(names.parts(*merged, {{"batch", setting.batch}, {"ranks", setting.ranks}}));
     }
+    LabelParts& parts = labels.emplace_back(common_parts(families));
+    parts.push_back({"strategy", name_rows(group, strategies)});
   }
-  marks.append_to(table.notes);
-  for (const EfficiencyColumn* column : {&weak, &strong})
-    if (std::string note = column->note(); !note.empty()) table.notes.push_back(std::move(note));
+  name_groups(table, labels);
+  notes.append_to(table.notes);
   return table;
 }
 

@@ -37,6 +37,7 @@ std::string table_html(const OverviewTable& table) {
   if (table.num_left_out > 0)
     rows += wide_row("and " + std::to_string(table.num_left_out) + " more settings", "more", columns.size());
   return element("h3", html::text(table.title)) +
+         (table.shared.empty() ? "" : element("p", html::text(table.shared)) + "\n") +
          element("div",
                  element("table", element("thead", element("tr", headings)) + element("tbody", rows),
                          "class='answers'"),

@@ -37,10 +37,37 @@ std::string nothing_text(const std::vector<MergedPoint>& points, const Reference
         "The reference collection has {}, but none of these points: see shardmark reference "
         "list.",
         device_of(points.front()));
-  return fmt::format(
-      "Nobody has measured this machine for the reference collection ({}): add a study with "
-      "shardmark reference add.",
-      points.front().machine);
+  return "";  // nobody has measured this machine
+}
+
+// "15 to 18 %" of what is known of these.
+std::string range_text(const std::vector<double>& shares) {
+  const auto [low, high] = std::minmax_element(shares.begin(), shares.end());
+  const auto number = [](double share) { return fmt::format("{:.0f}", 100 * share); };
+  return number(*low) == number(*high) ? number(*low) + " %"
+                                       : fmt::format("{} to {} %", number(*low), number(*high));
+}
+
+// What can be said without any reference: how much of a matrix product's speed training reaches, and how
+// much of a step waits for communication.
+std::string own_text(const std::vector<MergedPoint>& points) {
+  std::vector<double> computing, waiting;
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged) || is_unreliable(merged)) continue;
+    const Measures& m = merged.measures;
+    const bool is_known = std::isfinite(merged.of_matmul);
+    if (is_known) computing.push_back(merged.of_matmul);
+    if (!is_replicas(merged) && merged.point.ranks > 1 && std::isfinite(m.exposed_s))
+      waiting.push_back(m.exposed_s / m.step_s);
+  }
+  std::string text;
+  if (!computing.empty())
+    text = fmt::format("Computing: training reaches {} of the FLOP/s of a large matrix product here.",
+                       range_text(computing));
+  if (!waiting.empty())
+    text += fmt::format("{}Communication: steps wait for it during {} of their time.",
+                        text.empty() ? "" : " ", range_text(waiting));
+  return text;
 }
 
 // "matrix product bf16: 82 % of the data sheet, 103 % of what was published"
@@ -71,6 +98,7 @@ std::vector<std::string> standing_of(const std::vector<MergedPoint>& points, con
   for (const auto& [device, of_device] : by_device) lines.push_back(speed_text(device, of_device));
   if (const std::string text = nothing_text(points, references); lines.empty() && !text.empty())
     lines.push_back(text);
+  if (std::string text = own_text(points); !text.empty()) lines.push_back(std::move(text));
   // The largest message of each operation and type.
   std::map<std::pair<std::string, std::string>, const RatedOperation*> largest;
   for (const RatedOperation& rated : rates) {

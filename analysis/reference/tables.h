@@ -16,7 +16,9 @@ Table rates_table(const std::vector<RatedOperation>& rates);
 Table collection_table(const std::vector<StudyData>& studies);
 
 // For the first screen, a line each: how fast the points are beside those of the collection, or that it has
-// none of them and what to do; and how near to data sheets and to what was published.
+// the device but none of them; what of a matrix product training reaches, and how much of a step waits for
+// communication; and how near rates are to data sheets and to what was published. Empty where nothing of this
+// is known.
 std::vector<std::string> standing_of(const std::vector<MergedPoint>& points, const References& references,
                                      const std::vector<ReferencePoint>& matches,
                                      const std::vector<RatedOperation>& rates);

@@ -45,12 +45,11 @@ StudyData study_on_nodes(const std::vector<Run>& runs, bool is_strong = false) {
   return study;
 }
 
-// Returns the unit and the values of a column of the first screen.
+// The efficiency of each row of the first screen on so many ranks.
 std::vector<std::string> on_screen(const OverviewTable& table, const std::string& name) {
   std::vector<std::string> texts;
   for (size_t c = 0; c < table.columns.size(); ++c)
     if (table.columns[c].name == name) {
-      texts.push_back(table.columns[c].unit);
       for (const OverviewGroup& group : table.groups)
         for (const auto& row : group.rows) texts.push_back(row.at(c).text);
     }
@@ -64,9 +63,9 @@ TEST(Efficiency, OfTheFirstScreenIsAgainstTheFewestRanks) {
     const std::vector<StudyData> studies = {study_on_nodes({{1, 100}, {8, 400}, {16, 800}}, is_strong)};
     const auto points = merge_repeats(studies);
     const auto series = scaling_series(points);
-    const OverviewTable screen = training_overview(points, series);
-    EXPECT_THAT(on_screen(screen, is_strong ? "strong eff." : "weak eff."),
-                ElementsAre("% of 1 rank", "50.0"));
+    const OverviewTable screen = scaling_overview(points, series);
+    EXPECT_EQ(screen.title, "Scaling: efficiency, 1 rank = 100 %");
+    EXPECT_THAT(on_screen(screen, "16 ranks"), ElementsAre("50"));
     const Table table = (is_strong ? strong_scaling_table : weak_scaling_table)(points, series);
     size_t num_rows = 0;
     for (size_t row = 0; row < table.rows.size(); ++row)
@@ -76,7 +75,7 @@ TEST(Efficiency, OfTheFirstScreenIsAgainstTheFewestRanks) {
         EXPECT_EQ(cell(table, row, "base n0").text, "1");
       }
     EXPECT_EQ(num_rows, 1u);
-    EXPECT_THAT(make_page(ReportData(studies)), HasSubstr("<small>% of 1 rank</small>"));
+    EXPECT_THAT(make_page(ReportData(studies)), HasSubstr("Scaling: efficiency, 1 rank = 100 %"));
   }
 }
 
@@ -90,9 +89,11 @@ TEST(Efficiency, NamesTheBaseOfEachRowWhereTheyDiffer) {
                                                           {2, 120, "zero3"},
                                                           {16, 480, "zero3"}})};
   const auto points = merge_repeats(studies);
-  const OverviewTable screen = training_overview(points, scaling_series(points));
-  EXPECT_THAT(on_screen(screen, "weak eff."), ElementsAre("%", "50.0 (1)", "90.0 (8)", "50.0 (2)"));
-  EXPECT_THAT(screen.notes, testing::Contains(HasSubstr("weak eff. (n): against n ranks")));
+  const OverviewTable screen = scaling_overview(points, scaling_series(points));
+  EXPECT_EQ(screen.title, "Scaling: efficiency, the fewest ranks of a row = 100 %");
+  EXPECT_THAT(on_screen(screen, "16 ranks"), ElementsAre("50", "50", "90"));
+  EXPECT_THAT(on_screen(screen, "8 ranks"), ElementsAre("50", "-", "100"));
+  EXPECT_THAT(on_screen(screen, "2 ranks"), ElementsAre("-", "100", "-"));
 }
 
 std::vector<std::string> kinds(const std::vector<StudyData>& studies) {

@@ -129,7 +129,7 @@ TEST(Peaks, TheFirstScreenShowsTheShareOfAMatrixProductWhereThereIsNoMfu) {
   const auto has_column = [](double datasheet) {
     const std::vector<StudyData> studies = {
         study_of({with_peaks(training_record("ddp", 2, 4, 0.1), 1e12, datasheet)})};
-    const OverviewTable table = training_overview(merge_repeats(studies), {});
+    const OverviewTable table = training_overview(merge_repeats(studies));
     return std::any_of(table.columns.begin(), table.columns.end(),
                        [](const Column& column) { return column.name == "of matmul"; });
   };

@@ -20,6 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr const char* kGpu = "NVIDIA H100 80GB HBM3";
 
@@ -78,7 +79,7 @@ TEST_F(ReferenceCollection, PutsTheSamePointOnTheSameDeviceBeside) {
   EXPECT_EQ(cell(table, 0, "revision").text, "abc123");
   EXPECT_EQ(cell(table, 0, "speed of the reference").text, "50.0");
   EXPECT_THAT(standing_of(points, references, matches.points, {}),
-              ElementsAre(HasSubstr("50 % of the speed of the reference NVIDIA H100 80GB HBM3;")));
+              Contains(HasSubstr("50 % of the speed of the reference NVIDIA H100 80GB HBM3;")));
   EXPECT_THAT(launches_of(references.studies, OneMachine::not_needed).points, SizeIs(1));
 }
 
@@ -88,11 +89,11 @@ TEST_F(ReferenceCollection, NothingElseIsBeside) {
   const auto says = [&](const StudyData& other) {
     const References references = beside(mine, other);
     EXPECT_THAT(references.studies, IsEmpty());
-    return standing_of(points, references, {}, {}).at(0);
+    return standing_of(points, references, {}, {}).front();
   };
   StudyData other = gpu_study({0.1}, "elsewhere");
   other.environment.devices.assign(4, "NVIDIA H200");
-  EXPECT_THAT(says(other), HasSubstr("Nobody has measured this machine"));
+  EXPECT_THAT(says(other), StartsWith("Computing: training reaches "));  // of a machine that nobody measured
   other = gpu_study({0.1}, "elsewhere");
   other.environment.rank_nodes = {"elsewhere", "elsewhere", "beyond", "beyond"};
   EXPECT_THAT(says(other), HasSubstr("but none of these points"));

@@ -102,8 +102,9 @@ TEST(TogetherOf, IsTheFirstScreensAnswer) {
   const std::vector<StudyData> studies = {study_of({together_record(0.012, 0.015, 0.016)})};
   const auto points = merge_repeats(studies);
   const std::string text = to_text(overview_of(studies, points, {}, {}), {});
-  EXPECT_THAT(text, ::testing::HasSubstr("\nall_reduce of 1.00 MiB, 2 ranks"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("\n  matmul.*  10.10 +10.10 +16.15 +1.60 +40\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr(
+                        "\nTwo things at once\nall_reduce of 1.00 MiB, 2 ranks, float32; matmul: m="));
+  EXPECT_THAT(text, ::testing::ContainsRegex("\n  matmul +10.10 +10.10 +16.15 +1.60 +40\n"));
 }
 
 // Each launch chooses the length of its rounds, so their times cannot be compared between launches.
