@@ -85,7 +85,8 @@ PlotPoint time_point(const MergedPoint& merged) {
 Plot make_plot(Plot plot, const Operations& operations, const std::set<int64_t>& buckets,
                PlotPoint (*make_point)(const MergedPoint&)) {
   for (const auto& [name, sizes] : operations) {
-    Curve curve{name, Form::measured, style_of(name), {}};
+    // Two sizes far from each other say nothing about those in between.
+    Curve curve{name, sizes.size() > 2 ? Form::measured : Form::dots, style_of(name), {}};
     for (const auto& [bytes, merged] : sizes) curve.points.push_back(make_point(*merged));
     plot.curves.push_back(std::move(curve));
   }

@@ -1,11 +1,13 @@
 // What a rank holds, kind by kind, and what is predicted.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "analysis/frame/rows.h"
+#include "analysis/plots/memory_unit.h"
 #include "analysis/plots/plots.h"
-#include "analysis/table/cells.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -25,11 +27,11 @@ constexpr std::array<Kind, 5> kKinds = {{
     {"activations", 4, [](const Measures& m) { return m.activation_bytes(); }},
 }};
 
-Curve curve_of(const Kind& kind, Form form, const RowGroup& group) {
+Curve curve_of(const Kind& kind, Form form, const RowGroup& group, const MemoryUnit& unit) {
   Curve curve{kind.name, form, kind.style, {}};
   for (size_t row = 0; row < group.points.size(); ++row) {
     const double bytes = kind.bytes(group.points[row]->measures);
-    curve.points.push_back({static_cast<double>(row), bytes / cells::kMebi});
+    curve.points.push_back({static_cast<double>(row), bytes / unit.bytes});
     curve.points.back().text = group.rows[row] + ": " + format_bytes(bytes);
   }
   return curve;
@@ -41,20 +43,27 @@ Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& name
   Plots plots;
   const auto has_memory = [](const MergedPoint& m) { return std::isfinite(m.measures.parameter_bytes); };
   for (const RowGroup& group : row_groups(points, names, has_memory)) {
+    const bool has_prediction = std::any_of(
+        group.points.begin(), group.points.end(),
+        [](const MergedPoint* merged) { return std::isfinite(merged->measures.predicted_peak_bytes()); });
+    const MemoryUnit unit = memory_unit(group.points);
     Plot plot{"memory",
               "memory",
-              "Memory of a rank, measured and predicted",
+              has_prediction ? "Memory of a rank, measured and predicted" : "Memory of a rank",
               group.about,
-              "On the rank that needs most. Predicted: parameters, gradients, optimizer state and transient "
-              "slots by the strategy's formula, activations by the model's table.",
+              has_prediction
+                  ? "On the rank that needs most. Predicted: parameters, gradients, optimizer state and "
+                    "transient slots by the strategy's formula, activations by the model's table."
+                  : "On the rank that needs most.",
               {""},
-              {"memory (MiB)"},
+              {fmt::format("memory ({})", unit.name)},
               group.rows,
               {}};
-    for (const Kind& kind : kKinds) plot.curves.push_back(curve_of(kind, Form::bar, group));
-    plot.curves.push_back(
-        curve_of({"predicted", kNeutral, [](const Measures& m) { return m.predicted_peak_bytes(); }},
-                 Form::target, group));
+    for (const Kind& kind : kKinds) plot.curves.push_back(curve_of(kind, Form::bar, group, unit));
+    if (has_prediction)
+      plot.curves.push_back(
+          curve_of({"predicted", kNeutral, [](const Measures& m) { return m.predicted_peak_bytes(); }},
+                   Form::target, group, unit));
     plots.push_back(std::move(plot));
   }
   return plots;

@@ -2,10 +2,33 @@
 #include "analysis/plots/plots.h"
 
 #include <map>
+#include <set>
 
 #include "analysis/stats/interconnects.h"
 
 namespace shardmark {
+
+namespace {
+
+// Where everything was measured on the same device, plots say which; of several machines the names of points
+// say it.
+std::string only_device(const std::vector<StudyData>& studies) {
+  std::set<std::string> devices;
+  for (const StudyData& study : studies)
+    devices.insert(study.environment.devices.begin(), study.environment.devices.end());
+  return devices.size() == 1 ? *devices.begin() : "";
+}
+
+bool is_by_formula(const Plot& plot) { return plot.table == "interconnects"; }
+
+void name_device(Plots& plots, const std::string& device) {
+  if (device.empty()) return;
+  for (Plot& plot : plots)
+    if (!is_by_formula(plot) && plot.about.find(device) == std::string::npos)
+      plot.about += (plot.about.empty() ? "" : ", ") + device;
+}
+
+}  // namespace
 
 Plots make_plots(const std::vector<StudyData>& studies, const std::vector<specs::Link>& links) {
   const std::vector<MergedPoint> points = merge_repeats(studies);
@@ -32,6 +55,7 @@ Plots make_plots(const std::vector<StudyData>& studies, const std::vector<Merged
   add(memory_plots(points, names));
   add(collective_plots(points));
   add(loss_plots(studies));
+  name_device(all, only_device(studies));
   return with_unique_keys(std::move(all));
 }
 

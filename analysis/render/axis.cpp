@@ -24,10 +24,12 @@ class Extent {
       const double room = std::max(std::pow(high_ / low_, 0.05), 1.08);
       return {low_ / room, high_ * room};
     }
-    const Range inside =
-        axis_.from_zero ? Range{std::min(low_, 0.0), std::max(high_, 0.0)} : Range{low_, high_};
-    double room = 0.06 * (inside.high - inside.low);
-    if (room == 0) room = std::max(std::abs(inside.high), 1.0) * 0.06;
+    Range inside = axis_.from_zero ? Range{std::min(low_, 0.0), std::max(high_, 0.0)} : Range{low_, high_};
+    const double least = axis_.least_span * std::max(std::abs(inside.low), std::abs(inside.high));
+    if (const double lacks = least - (inside.high - inside.low); lacks > 0 && !axis_.from_zero)
+      inside = {inside.low - lacks / 2, inside.high + lacks / 2};
+    double room = axis_.room * (inside.high - inside.low);
+    if (room == 0) room = std::max(std::abs(inside.high), 1.0) * axis_.room;
     const bool is_whole = axis_.from_zero && inside.low == 0;
     return {is_whole ? 0 : inside.low - room, inside.high + room};
   }
@@ -47,10 +49,36 @@ std::string bytes_label(double value) {
   return fmt::format("{:.4g} {}", value, units[unit]);
 }
 
+struct Thousands {
+  double factor = 1;
+  const char* letter = "";
+};
+
+// From 100,000 on nobody counts zeros.
+Thousands thousands_of(double value) {
+  const double size = std::abs(value);
+  return size >= 1e9   ? Thousands{1e9, "G"}
+         : size >= 1e6 ? Thousands{1e6, "M"}
+         : size >= 1e5 ? Thousands{1e3, "k"}
+                       : Thousands{};
+}
+
 // All with as many decimals as the one that needs most.
-std::vector<Tick> labelled(const Axis& axis, const std::vector<double>& values) {
+std::vector<Tick> labelled(const Axis& axis, std::vector<double> values) {
+  // Over decades each has its own unit and decimals.
+  const bool varies = axis.scale != Scale::linear && !values.empty() && values.back() >= 3 * values.front();
+  const std::vector<double> places = values;
+  double largest = 0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  std::vector<const char*> letters;
+  for (double& value : values) {
+    const Thousands thousands = axis.is_bytes ? Thousands{} : thousands_of(varies ? value : largest);
+    // 131,072 ranks are no 131k.
+    const bool is_short = axis.scale != Scale::log2 || std::fmod(value, thousands.factor) == 0;
+    if (is_short) value /= thousands.factor;
+    letters.push_back(is_short && value != 0 ? thousands.letter : "");
+  }
   int decimals = 0;
-  const bool varies = axis.scale != Scale::linear;  // over decades: each its own decimals
   const auto needed = [](double value) {
     int count = 0;
     for (; count < 9 && std::abs(value - std::round(value)) > 1e-6 * std::abs(value); ++count) value *= 10;
@@ -58,11 +86,12 @@ std::vector<Tick> labelled(const Axis& axis, const std::vector<double>& values) 
   };
   for (double value : values) decimals = std::max(decimals, needed(value));
   std::vector<Tick> ticks;
-  for (double value : values) {
-    const int own = varies ? needed(value) : decimals;
-    ticks.push_back({value, axis.is_bytes ? bytes_label(value)
-                            : own == 0    ? format_count(std::round(value))
-                                          : fmt::format("{:.{}f}", value, own)});
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double value = values[i];
+    const int own = varies ? needed(value) : value == 0 && *letters.back() != 0 ? 0 : decimals;
+    const std::string number =
+        own == 0 ? format_count(std::round(value)) : fmt::format("{:.{}f}", value, own);
+    ticks.push_back({places[i], axis.is_bytes ? bytes_label(places[i]) : number + letters[i]});
   }
   return ticks;
 }

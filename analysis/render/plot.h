@@ -15,6 +15,9 @@ struct Axis {
   Scale scale = Scale::linear;
   bool from_zero = true;  // linear: lengths compare only from zero; a distribution may start where it does
   bool is_bytes = false;  // ticks read 4 KiB, not 4,096
+  // Linear, not from zero: at least so much of the largest value is seen, so that noise looks like noise.
+  double least_span = 0;
+  double room = 0.06;  // linear: of the range, beyond the outermost points
 };
 
 struct PlotPoint {
@@ -61,6 +64,7 @@ struct Plot {
   std::vector<std::string> rows;  // not empty: the plot lies on its side, with a row for each name
   std::vector<Curve> curves;
   std::vector<ReferenceLine> references = {};
+  bool names_marks = false;  // each curve is one mark, and its name stands beside it instead of in a legend
 };
 
 }  // namespace shardmark

@@ -134,7 +134,7 @@ Drawing draw_with_rows(const Plot& plot) {
 
 Drawing draw_with_axes(const Plot& plot) {
   SvgCanvas canvas(kWidth);
-  const double top = draw_legend(canvas, plot);
+  const double top = plot.names_marks ? 0 : draw_legend(canvas, plot);
   const Range over = over_range(plot), value = value_range(plot);
   const std::vector<Tick> ticks = axis_ticks(plot.value, value, kTicksLeft);
   std::vector<std::string> labels;

@@ -101,6 +101,11 @@ void SvgCanvas::text(double x, double y, const std::string& text, const char* an
       escaped_markup(text));
 }
 
+void SvgCanvas::name(double x, double y, const std::string& text, const char* anchor) {
+  elements_ += fmt::format("<text class='name' x='{}' y='{}' text-anchor='{}'>{}</text>\n", length(x),
+                           length(y), anchor, escaped_markup(text));
+}
+
 void SvgCanvas::upright_text(double x, double y, const std::string& text, const char* anchor) {
   elements_ += fmt::format(
       "<g transform='translate({} {}) rotate(-90)'><text class='upright' text-anchor='{}'>{}</text></g>\n",

@@ -34,6 +34,8 @@ class SvgCanvas {
   void end_group();
   // Squeezed where it would be wider than `most`.
   void text(double x, double y, const std::string& text, const char* anchor = "start", double most = 1e9);
+  // With a halo, so that it reads on top of lines.
+  void name(double x, double y, const std::string& text, const char* anchor);
   void upright_text(double x, double y, const std::string& text, const char* anchor);
   // Through the places in their order.
   void path(const std::vector<Place>& places, const LineStyle& style);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/render/mark_names.h"
+
 namespace shardmark {
 namespace {
 
@@ -133,6 +135,7 @@ void draw_curves(SvgCanvas& canvas, const Plot& plot, const Frame& frame, const 
   canvas.begin_area(frame);
   for (const ReferenceLine& line : plot.references) drawer.draw(line);
   for (const Curve& curve : plot.curves) drawer.draw(curve);
+  if (plot.names_marks) draw_mark_names(canvas, plot, frame, over, value);
   canvas.end_area();
 }
 

@@ -17,24 +17,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Plots plots_of(const std::vector<Record>& records) { return make_plots({study_of(records)}); }
-
-const Plot& plot_called(const Plots& plots, const std::string& key) {
-  for (const Plot& plot : plots)
-    if (plot.key == key) return plot;
-  throw ContractError("no plot " + key);
-}
-
 const Curve& curve_called(const Plot& plot, const std::string& name) {
   for (const Curve& curve : plot.curves)
     if (curve.name == name) return curve;
   throw ContractError("no curve " + name);
-}
-
-std::vector<std::string> labels_of(const Axis& axis, const Range& range) {
-  std::vector<std::string> labels;
-  for (const Tick& tick : axis_ticks(axis, range)) labels.push_back(tick.label);
-  return labels;
 }
 
 TEST(PlotAxis, TicksAreRound) {

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <random>
 
+#include "analysis/plots/plots.h"
+#include "analysis/render/axis.h"
 #include "analysis_fixture.h"
 
 namespace shardmark {
@@ -94,6 +97,26 @@ inline StudyData study_of_200_points() {
   *study.environment.versions = {{"torch", "2.11.0"}, {"MPI", "Open MPI 4.1.4"}};
   *study.environment.facts = {{"cores", 64}, {"processor", "Some CPU"}};
   return study;
+}
+
+inline Plots plots_of(const std::vector<Record>& records) { return make_plots({study_of(records)}); }
+
+inline const Plot& plot_called(const Plots& plots, const std::string& key) {
+  for (const Plot& plot : plots)
+    if (plot.key == key) return plot;
+  throw ContractError("no plot " + key);
+}
+
+inline std::vector<std::string> labels_of(const Axis& axis, const Range& range) {
+  std::vector<std::string> labels;
+  for (const Tick& tick : axis_ticks(axis, range)) labels.push_back(tick.label);
+  return labels;
+}
+
+inline size_t times_in(const std::string& text, const std::string& word) {
+  size_t found = 0;
+  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) ++found;
+  return found;
 }
 
 }  // namespace shardmark
