@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analysis/frame/strategy_styles.h"
 #include "analysis/frame/training_columns.h"
 #include "strategies/brief_text.h"
 
@@ -81,7 +82,8 @@ PlotNames::PlotNames(const std::vector<MergedPoint>& points) {
     if (!is_training(merged)) continue;
     if (!parts_.contains(merged.family))
       parts_[merged.family] = parts_of(merged, columns, labels.family_cells(merged));
-    styles_.try_emplace(merged.strategy, static_cast<int>(styles_.size()));
+    styles_.try_emplace(merged.strategy, style_of_strategy(strategy_text(merged.point.training),
+                                                           static_cast<int>(styles_.size())));
     strategies_.try_emplace(merged.strategy, strategy_text(merged.point.training));
   }
   std::vector<LabelParts> families;

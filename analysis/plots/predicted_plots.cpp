@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "analysis/frame/strategy_styles.h"
 #include "analysis/plots/plots.h"
 #include "analysis/predict/tables.h"
 #include "base/units.h"
@@ -15,7 +16,7 @@ PlotPoint point_of(const PredictedPoint& one) {
   const Point& p = one.prediction.point;
   const Estimate& step_s = one.prediction.step_s;
   const Throughput speed = throughput_of(one);
-  const double value = speed.value();
+  const double value = speed.value() / static_cast<double>(p.ranks);
   return {static_cast<double>(p.ranks), value, value * step_s.value / step_s.high,
           value * step_s.value / step_s.low,
           fmt::format("{}: {}, step {}", ranks_text(p.ranks), speed.text(), format_seconds(step_s.value))};
@@ -25,7 +26,8 @@ Curve& curve_of(Plot& plot, const Choice& strategy) {
   const std::string name = brief_text("strategy", strategy);
   for (Curve& curve : plot.curves)
     if (curve.name == name) return curve;
-  return plot.curves.emplace_back(Curve{name, Form::measured, static_cast<int>(plot.curves.size()), {}});
+  return plot.curves.emplace_back(
+      Curve{name, Form::measured, style_of_strategy(name, static_cast<int>(plot.curves.size())), {}});
 }
 
 }  // namespace
@@ -42,15 +44,17 @@ Plots predicted_plots(const std::vector<PredictedPoint>& predicted, const PlotNa
                              : fmt::format("batch {} per rank", one.prediction.point.training.batch_size);
     const auto [found, is_new] = known.try_emplace(one.like->family + batch, plots.size());
     if (is_new)
-      plots.push_back({"predicted",
-                       "predictions",
-                       "Predicted throughput",
-                       names.family(*one.like) + ", " + batch,
-                       "Nothing here was measured. Bars: the prediction's 95 % interval, where it has one.",
-                       {"ranks", Scale::log2},
-                       {throughput_of(one).unit(), Scale::log2},
-                       {},
-                       {}});
+      plots.push_back(
+          {"predicted",
+           "predictions",
+           "Predicted throughput of a rank",
+           names.family(*one.like) + ", " + batch,
+           "A level line would be ideal: no rank trains slower for there being more. Nothing here was "
+           "measured. Bars: the prediction's 95 % interval, where it has one.",
+           {"ranks", Scale::log2},
+           {throughput_of(one).unit() + std::string(" of a rank")},
+           {},
+           {}});
     curve_of(plots[found->second], one.prediction.point.training.strategy).points.push_back(point_of(one));
   }
   return plots;
