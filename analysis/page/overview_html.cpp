@@ -7,12 +7,6 @@ namespace {
 
 using html::element;
 
-std::string wide_row(const std::string& text, const char* kind, size_t num_columns) {
-  return element("tr", element("td", html::text(text),
-                               "colspan='" + std::to_string(num_columns) + "' class='" + kind + "'")) +
-         "\n";
-}
-
 std::string table_html(const OverviewTable& table) {
   const std::vector<size_t> columns = columns_with_values(table);
   std::string headings, rows = "\n", notes;
@@ -22,27 +16,27 @@ std::string table_html(const OverviewTable& table) {
         "th",
         element("span", html::text(table.columns[c].name)) +
             (table.columns[c].unit.empty() ? "" : element("small", html::text(table.columns[c].unit))),
-        c == 0 ? "" : "class='n'");
+        c == 0 ? "scope='col'" : "scope='col' class='n'");
   for (const OverviewGroup& group : table.groups) {
-    if (!group.setting.empty()) rows += wide_row(group.setting, "setting", columns.size());
+    if (!group.setting.empty()) rows += html::wide_row(group.setting, "setting", columns.size());
     for (const auto& row : group.rows) {
       std::string cells;
       for (const size_t c : columns)
-        cells += element("td", html::text(row[c].text), c == 0 ? "" : "class='n'");
+        cells += c == 0 ? element("th", html::text(row[c].text), "scope='row'")
+                        : element("td", html::text(row[c].text), "class='n'");
       rows += element("tr", cells) + "\n";
     }
     if (group.num_left_out > 0)
-      rows += wide_row("and " + std::to_string(group.num_left_out) + " more", "more", columns.size());
+      rows += html::wide_row("and " + std::to_string(group.num_left_out) + " more", "more", columns.size());
   }
   if (table.num_left_out > 0)
-    rows += wide_row("and " + std::to_string(table.num_left_out) + " more settings", "more", columns.size());
+    rows += html::wide_row("and " + std::to_string(table.num_left_out) + " more settings", "more",
+                           columns.size());
   return element("h3", html::text(table.title)) +
          (table.shared.empty() ? "" : element("p", html::text(table.shared)) + "\n") +
-         element("div",
-                 element("table", element("thead", element("tr", headings)) + element("tbody", rows),
-                         "class='answers'"),
-                 "class='scroll'") +
-         "\n" + notes;
+         html::scrolled(table.title, element("thead", element("tr", headings)) + element("tbody", rows),
+                        "answers") +
+         notes;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -36,9 +35,8 @@ class Page {
  public:
   void begin_part(const std::string& id, const std::string& title) {
     body_ += element("h2", html::text(title), "id='" + html::text(id) + "'") + "\n";
-    std::string name = id;  // titles are long, and some begin alike
-    name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-    std::replace(name.begin(), name.end(), '_', ' ');
+    std::string name = title.substr(0, title.find_first_of(":,"));  // titles are long, and some begin alike
+    if (!names_.insert(name).second) name = title;
     contents_ += element("a", html::text(name), "href='#" + html::text(id) + "'") + "\n";
   }
   void add(const std::string& markup) { body_ += markup; }
@@ -48,7 +46,7 @@ class Page {
         {"title", html::text(title)},
         {"contents", contents_},
         {"body", body_},
-        {"style", std::string(page_style()) + std::string(plot_style())},
+        {"style", std::string(plot_style()) + std::string(page_style())},  // dark paper overrides plots
         {"definitions", std::string(svg_definitions())},
         {"script", std::string(page_script())}};
     std::string out;
@@ -64,6 +62,7 @@ class Page {
 
  private:
   std::string contents_, body_;
+  std::set<std::string> names_;
 };
 
 constexpr const char* kCollectives = "collectives";
@@ -126,15 +125,41 @@ void add_tables(Page& page, const std::vector<Table>& tables, const Plots& plots
   }
 }
 
-// The first picture of each kind that answers what a suite asks.
-std::string answering_figures(const Plots& plots) {
-  std::string figures;
-  for (const std::string_view key : {"speed_and_memory", "weak_efficiency", "strong_efficiency", "busbw"}) {
+constexpr const char* kHowToZoom =
+    "Point at a mark for its value. Drag over a plot to zoom; a double click goes back.";
+
+// The first pictures of the kinds that answer what a suite asks: those that stand above the answers' tables,
+// and those below.
+struct AnsweringFigures {
+  std::string above, below;
+};
+
+AnsweringFigures answering_figures(const Plots& plots) {
+  constexpr size_t kMost = 4, kMostAbove = 2;
+  std::string above, below;
+  size_t count = 0;
+  for (const std::string_view key : {"layouts", "interval_time", "speed_and_memory", "weak_efficiency",
+                                     "strong_efficiency", "busbw", "samples"}) {
     const auto found =
         std::find_if(plots.begin(), plots.end(), [&](const Plot& plot) { return plot.key.starts_with(key); });
-    if (found != plots.end()) figures += figure(*found, true, "answer_");
+    if (found == plots.end() || count == kMost) continue;
+    (count++ < kMostAbove ? above : below) += figure(*found, true, "answer_");
   }
-  return figures.empty() ? "" : element("div", "\n" + figures, "class='plots'") + "\n";
+  const auto framed = [](const std::string& figures) {
+    return figures.empty() ? "" : element("div", "\n" + figures, "class='plots'") + "\n";
+  };
+  return {framed(above) + (above.empty() ? "" : element("p", kHowToZoom, "class='hint'") + "\n"),
+          framed(below)};
+}
+
+// A line about the tables without anything to see.
+std::string left_out_html(const std::vector<std::string>& keys) {
+  std::string names;
+  for (const std::string& key : keys) names += (names.empty() ? "" : ", ") + key;
+  if (names.empty()) return "";
+  return element("p", html::text("Left out here, because they hold nothing that was measured or fitted: " +
+                                 names + ". report --table NAME prints each, with the reasons.")) +
+         "\n";
 }
 
 std::string title_of(const std::vector<StudyData>& studies) {
@@ -149,14 +174,24 @@ std::string title_of(const std::vector<StudyData>& studies) {
 std::string make_page(const ReportData& data, const ReportInputs& inputs) {
   const auto& [studies, points, unfinished, scaling, matches, rates] = data;
   Page page;
-  const Plots plots = make_plots(studies, points, scaling, inputs.links);
+  const bool asked_for_links = inputs.links.size() != specs::interconnect_links().size();
+  Plots plots = make_plots(studies, points, scaling, inputs.links);
+  std::erase_if(plots, [&](const Plot& plot) { return !is_telling(plot, asked_for_links); });
   Overview overview = overview_of(studies, points, unfinished, scaling);
   overview.standing = standing_of(points, inputs.references, matches.points, rates);
   std::vector<Table> tables;
-  visit_tables(data, inputs, [&](Table&& table) { tables.push_back(shortened(std::move(table))); });
-  page.add(studies_html(overview) + answers_html(overview) + answering_figures(plots) +
-           standing_html(overview) + cautions_html(overview));
+  std::vector<std::string> without_finding;
+  visit_tables(data, inputs, [&](Table&& table) {
+    if (has_finding(table, asked_for_links))
+      tables.push_back(shortened(std::move(table)));
+    else
+      without_finding.push_back(table.key);
+  });
+  const AnsweringFigures figures = answering_figures(plots);
+  page.add(headline_html(overview) + studies_html(overview) + figures.above + answers_html(overview) +
+           figures.below + standing_html(overview) + cautions_html(overview));
   add_tables(page, tables, plots, schedules_html(points));
+  page.add(left_out_html(without_finding));
   page.begin_part("environment", "Environment");
   for (const StudyData& study : studies) page.add(environment_html(study));
   page.begin_part("reproduce", "How to reproduce each point");

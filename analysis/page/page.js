@@ -22,36 +22,65 @@ function sortBy(table, heading) {
   for (const other of table.tHead.querySelectorAll("[aria-sort]")) other.removeAttribute("aria-sort");
   heading.setAttribute("aria-sort", ascending ? "ascending" : "descending");
   const column = [...heading.parentNode.cells].indexOf(heading);
-  const rows = [...table.tBodies[0].rows].map(row => ({ row, key: sortKey(row.cells[column]) }));
-  rows.sort((a, b) => compareKeys(a.key, b.key, ascending ? 1 : -1));
-  for (const { row } of rows) row.classList.remove("group");
-  table.tBodies[0].append(...rows.map(({ row }) => row));
+  for (const body of table.tBodies) {  // what a section compares stays together, below the row that names it
+    const rows = rowsOf(body).map(row => ({ row, key: sortKey(row.cells[column]) }));
+    rows.sort((a, b) => compareKeys(a.key, b.key, ascending ? 1 : -1));
+    for (const { row } of rows) row.classList.remove("group");
+    body.append(...rows.map(({ row }) => row));
+  }
+  say(`Sorted by ${heading.textContent}, ${ascending ? "ascending" : "descending"}`);
 }
+
+function rowsOf(body) { return [...body.rows].filter(row => !row.classList.contains("setting")); }
+
+// For who listens to the page.
+function say(words) { document.getElementById("said").textContent = words; }
 
 // Shows the rows that hold every word.
 function filterBy(table, text, count) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const rows = [...table.tBodies[0].rows];
-  let shown = 0;
-  for (const row of rows) {
-    const said = row.textContent.toLowerCase();
-    row.hidden = !words.every(word => said.includes(word));
-    shown += row.hidden ? 0 : 1;
+  let shown = 0, all = 0;
+  for (const body of table.tBodies) {
+    const rows = rowsOf(body), about = [...body.rows].find(row => row.classList.contains("setting"));
+    const before = shown;
+    for (const row of rows) {
+      const said = ((about ? about.textContent + " " : "") + row.textContent).toLowerCase();
+      row.hidden = !words.every(word => said.includes(word));
+      shown += row.hidden ? 0 : 1;
+    }
+    if (about) about.hidden = shown === before;
+    all += rows.length;
   }
-  count.textContent = words.length ? `${shown} of ${rows.length} rows` : "";
+  count.textContent = words.length ? `${shown} of ${all} rows` : "";
 }
 
 function equip(table) {
-  if (table.tBodies[0].rows.length < 2) return;
-  for (const heading of table.tHead.rows[table.tHead.rows.length - 1].cells) {
-    heading.tabIndex = 0;
-    heading.title = "sort";
+  const num_rows = [...table.tBodies].reduce((sum, body) => sum + rowsOf(body).length, 0);
+  if (num_rows < 2) return;
+  // One stop of the tabulator for each table; arrows go from heading to heading.
+  const buttons = [...table.tHead.rows[table.tHead.rows.length - 1].cells].map(heading => {
+    const button = document.createElement("button"), name = heading.querySelector("span");
+    button.type = "button";
+    button.title = "sort; arrow keys: next column";
+    button.tabIndex = -1;
+    name.replaceWith(button);
+    button.append(name);
     heading.addEventListener("click", () => sortBy(table, heading));
-    heading.addEventListener("keydown", event => { if (event.key === "Enter") sortBy(table, heading); });
-  }
-  if (table.tBodies[0].rows.length < 5) return;
+    return button;
+  });
+  buttons[0].tabIndex = 0;
+  table.tHead.addEventListener("keydown", event => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], at = buttons.indexOf(document.activeElement);
+    if (!step || at < 0 || !buttons[at + step]) return;
+    event.preventDefault();
+    buttons[at].tabIndex = -1;
+    buttons[at + step].tabIndex = 0;
+    buttons[at + step].focus();
+  });
+  if (num_rows < 5) return;
   const tools = document.createElement("div"), input = document.createElement("input");
   const count = document.createElement("span");
+  count.setAttribute("role", "status");
   tools.className = "tools";
   input.type = "search";
   input.placeholder = "show rows with ...";
@@ -66,6 +95,7 @@ function hints() {
   const reach = 24;
   const tip = document.createElement("div");
   tip.id = "tip";
+  tip.setAttribute("aria-hidden", "true");  // say() says the same
   tip.hidden = true;
   document.body.append(tip);
   let near = null;
@@ -85,15 +115,29 @@ function hints() {
       if (far < least) [best, least] = [mark, far];
     }
     if (best !== near) forget();
-    if (!best) return;
-    near = best;
+    if (best) point_at(best, event.clientX, event.clientY);
+  };
+  const point_at = (mark, x, y) => {
+    near = mark;
     near.classList.add("near");
     tip.textContent = near.dataset.says;
     tip.hidden = false;
-    const left = Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 4);
-    const top = event.clientY + 14 + tip.offsetHeight < innerHeight ? event.clientY + 14 : event.clientY - 10 - tip.offsetHeight;
+    const left = Math.min(x + 12, innerWidth - tip.offsetWidth - 4);
+    const top = y + 14 + tip.offsetHeight < innerHeight ? y + 14 : y - 10 - tip.offsetHeight;
     tip.style.left = `${Math.max(4, left)}px`;
     tip.style.top = `${top}px`;
+  };
+  // Arrows go from mark to mark, and what each says is read aloud, too.
+  const walk = (svg, event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], marks = [...svg.querySelectorAll(".mark")];
+    if (event.key === "Escape") return forget();
+    if (!step || !marks.length) return;
+    event.preventDefault();
+    const at = marks.indexOf(near), next = marks[at < 0 ? (step > 0 ? 0 : marks.length - 1) : (at + step + marks.length) % marks.length];
+    forget();
+    const box = next.getBoundingClientRect();
+    point_at(next, box.right, box.bottom);
+    say(next.dataset.says);
   };
   for (const svg of document.querySelectorAll("svg.plot")) {
     for (const title of svg.querySelectorAll(".mark > title")) {
@@ -103,6 +147,11 @@ function hints() {
     svg.addEventListener("pointermove", event => show(svg, event));
     svg.addEventListener("pointerdown", event => show(svg, event));
     svg.addEventListener("pointerleave", forget);
+    if (!svg.querySelector(".mark")) continue;
+    svg.tabIndex = 0;
+    svg.setAttribute("aria-description", "Left and right arrow keys say the values one by one.");
+    svg.addEventListener("keydown", event => walk(svg, event));
+    svg.addEventListener("blur", forget);
   }
   addEventListener("scroll", forget, { passive: true });
 }
@@ -184,6 +233,15 @@ function zooms(plot) {
 for (const table of document.querySelectorAll("table:not(.answers)")) equip(table);
 for (const plot of document.querySelectorAll("svg.plot")) zooms(plot);
 hints();
+// A box that scrolls can be reached by the keyboard; one that shows all it has is no stop on the way.
+function scroll_by_keys() {
+  for (const box of document.querySelectorAll(".scroll")) {
+    const is_more = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+    if (is_more) box.tabIndex = 0; else box.removeAttribute("tabindex");
+  }
+}
+scroll_by_keys();
+addEventListener("resize", scroll_by_keys);
 const opened = [];
 addEventListener("beforeprint", () => {
   for (const part of document.querySelectorAll("details.prints:not([open])")) {

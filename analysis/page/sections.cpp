@@ -32,20 +32,32 @@ std::string value_text(const std::vector<std::string>& values) {
   }
   return text;
 }
+// "23.5 GiB", "fp32 101,990,117,450, bf16 ..."; numbers in quantities that people read.
+std::string text_of_json(const std::string& key, const nlohmann::ordered_json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() && key.ends_with("_bytes")) return format_bytes(value.get<double>());
+  if (value.is_number() && key.ends_with("flops"))
+    return format_number(value.get<double>() / 1e9, 4) + " GFLOP/s";
+  if (value.is_number_float()) return format_number(value.get<double>(), 4);
+  if (!value.is_object() || value.empty())
+    return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string text;
+  for (const auto& [name, inner] : value.items())
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
+                        text_of_json(inner.is_number() ? key : name, inner));
+  return text;
+}
 std::string value_text(const JsonObject& object) {
   const nlohmann::ordered_json& values = *object;
   std::string text;
   for (const auto& [key, value] : values.items())
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", key,
-                        value.is_string()
-                            ? value.get<std::string>()
-                            : value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", key, text_of_json(key, value));
   return text;
 }
 
 std::string point_row(const Record& record) {
   const Point& p = record.point;
-  std::string cells = element("td", html::text(brief_text(p)), "class='wide'");
+  std::string cells = element("th", html::text(brief_text(p)), "scope='row' class='wide'");
   cells += element("td", std::to_string(p.ranks), "class='n'");
   cells += element("td", html::text(std::string(to_text(record.outcome))));
   cells += element("td", html::text(record.started));
@@ -118,14 +130,13 @@ std::string reproduce_html(const std::vector<StudyData>& studies) {
          element("pre", "mpirun -n RANKS shardmark run point.yaml -o point.h5") + "\n";
   std::string headings, rows = "\n";
   for (const char* name : {"point", "ranks", "outcome", "started", "took (s)", "id", "to measure it again"})
-    headings += element("th", element("span", name));
+    headings += element("th", element("span", name), "scope='col'");
   std::set<std::string> known;  // a study named twice has each point once
   for (const StudyData& study : studies)
     for (const Record& record : study.records)
       if (known.insert(record.id).second && known.size() <= kMostPageRows) rows += point_row(record);
-  out += element("div", element("table", element("thead", element("tr", headings)) + element("tbody", rows)),
-                 "class='scroll'") +
-         "\n";
+  out += html::scrolled("How to reproduce each point",
+                        element("thead", element("tr", headings)) + element("tbody", rows));
   if (known.size() <= kMostPageRows) return out;
   return out +
          element("p", fmt::format("Left out here: the last {} of {} points; shardmark export has all.",

@@ -21,7 +21,8 @@ STICKING_OUT = """[...document.querySelectorAll('svg.plot')].flatMap(svg => {
   }).map(text => text.textContent);
 })"""
 
-# JavaScript functions: the table below this heading, and the texts of a column in the rows that are shown.
+# JavaScript functions: the table below this heading, and the texts of a column in the rows that are shown, of the longest
+# section: each section is sorted by itself.
 HELPERS = """
 function tableOf(part) {
   let at = document.getElementById(part);
@@ -34,7 +35,8 @@ function headingOf(part, name) {
 }
 function column(part, name) {
   const index = headingOf(part, name).cellIndex;
-  return [...tableOf(part).tBodies[0].rows].filter(row => !row.hidden).map(row => row.cells[index].textContent);
+  const sections = [...tableOf(part).tBodies].map(body => [...body.rows].filter(row => !row.hidden && row.className !== 'setting'));
+  return sections.reduce((a, b) => a.length >= b.length ? a : b).map(row => row.cells[index].textContent);
 }
 """
 
@@ -68,6 +70,13 @@ def sorts(browser):
         check(numbers(after) == sorted(numbers(after), reverse=reverse), f"not {direction}: {after}")
         check(all(text == "-" for text in after[len(numbers(after)):]), f"what is missing is not last: {after}")
         check(browser.run("headingOf('strategies', 'x single').getAttribute('aria-sort')") == direction, "no aria-sort")
+    # The keyboard: one stop for the table, arrows from heading to heading, Space and Enter sort.
+    browser.run("tableOf('strategies').querySelector('thead button[tabindex=\"0\"]').focus()")
+    check(browser.run("tableOf('strategies').querySelectorAll('thead button[tabindex=\"0\"]').length") == 1, "more than one stop")
+    browser.run("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))")
+    browser.run("document.activeElement.click()")
+    check(browser.run("document.activeElement.closest('th').hasAttribute('aria-sort')"), "the keyboard does not sort")
+    check(browser.run("document.getElementById('said').textContent").startswith("Sorted by "), "sorting is not announced")
     browser.run("headingOf('strategies', 'strategy').click()")
     after = browser.run("column('strategies', 'strategy')")
     check(after == sorted(after), f"words are not sorted: {after}")
@@ -79,6 +88,8 @@ def filters(browser):
       input.value = 'ZERO3 oversub'; input.dispatchEvent(new Event('input')); }""")
     shown = browser.run("column('strategies', 'strategy')")
     check(0 < len(shown) < every and set(shown) == {"zero3"}, f"the filter shows {shown}")
+    every = browser.run("[...tableOf('strategies').tBodies].flatMap(body => [...body.rows]).filter(row => row.className !== 'setting').length")
+    shown = browser.run("[...tableOf('strategies').tBodies].flatMap(body => [...body.rows]).filter(row => !row.hidden && row.className !== 'setting').map(row => 0)")
     count = browser.run("tableOf('strategies').parentNode.previousElementSibling.querySelector('span').textContent")
     check(count == f"{len(shown)} of {every} rows", f"the filter counts '{count}'")
 
@@ -93,6 +104,11 @@ def says_values(browser):
     check("ranks: " in said and "%" in said, f"pointing at a mark says '{said}'")
     browser.move_to(2, 2)
     check(browser.run("document.getElementById('tip').hidden"), "the hint stays")
+    plot = "document.querySelector('#plot_weak_efficiency_1 svg.plot')"
+    browser.run(f"{plot}.focus(); {plot}.dispatchEvent(new KeyboardEvent('keydown', {{key: 'ArrowRight'}}))")
+    said = browser.run("document.getElementById('said').textContent")
+    check(" rank" in said and "%" in said, f"an arrow key says '{said}'")
+    browser.run(f"{plot}.blur()")
 
 
 def zooms(browser):
@@ -113,6 +129,33 @@ def zooms(browser):
     check(all(0.8 < size < 1.25 for size in sizes), f"markers lost their form: {sizes}")
     browser.run(f"{area}.dispatchEvent(new MouseEvent('dblclick'))")
     check(browser.run(labels) == whole, "a double click does not go back")
+
+
+# The parts of a table or of a plot that are hard to see: with less than three times the contrast to the paper.
+FAINT = """(() => {
+  const light = color => {
+    const [r, g, b] = color.match(/[\\d.]+/g).map(part => part / 255).map(c => c <= 0.04 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const paper = light(getComputedStyle(document.body).backgroundColor);
+  const contrast = color => (Math.max(light(color), paper) + 0.05) / (Math.min(light(color), paper) + 0.05);
+  const words = [...document.querySelectorAll('h1, h2, p, th, td, nav a')].filter(one => contrast(getComputedStyle(one).color) < 4.5);
+  const marks = [...document.querySelectorAll('.plot .curve, .plot .point:not(.spot)')].filter(one => contrast(getComputedStyle(one).stroke) < 3);
+  return [...words.map(one => one.textContent.slice(0, 30)), ...new Set(marks.map(one => getComputedStyle(one).stroke))];
+})()"""
+
+
+def on_dark_paper(browser):
+    check(browser.run(FAINT) == [], f"faint on white paper: {browser.run(FAINT)}")
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    check(browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(21, 25, 30)", "no dark paper")
+    check(browser.run(FAINT) == [], f"faint on dark paper: {browser.run(FAINT)}")
+    browser.call("Emulation.setEmulatedMedia", features=[])
+
+
+# Boxes whose table is wider than they are.
+WIDE = """[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth + 1)
+  .map(box => box.getAttribute('aria-label') + ' ' + box.scrollWidth)"""
 
 
 def on_a_phone(browser):
@@ -139,7 +182,7 @@ def on_paper(browser):
 with Chromium() as browser:
     browser.size(1440, 900)
     browser.open(sys.argv[1])
-    for step in (on_a_desktop, sorts, filters, says_values, zooms, on_a_phone, on_paper):
+    for step in (on_a_desktop, on_dark_paper, sorts, filters, says_values, zooms, on_a_phone, on_paper):
         step(browser)
     for error in browser.errors:
         failures.append("console: " + error)

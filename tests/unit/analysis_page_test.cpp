@@ -52,12 +52,6 @@ StudyData hostile_study() {
 
 std::string page_of(const std::vector<StudyData>& studies) { return make_page(ReportData(studies)); }
 
-size_t count(const std::string& text, const std::string& word) {
-  size_t found = 0;
-  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) ++found;
-  return found;
-}
-
 TEST(Page, OfTwoHundredPointsIsSmall) {
   const std::string page = page_of({study_of_200_points()});
   RecordProperty("bytes", std::to_string(page.size()));
@@ -74,10 +68,10 @@ TEST(Page, NeedsNoNetwork) {
 
 TEST(Page, TakesTextsAsTexts) {
   const std::string page = page_of({hostile_study()});
-  EXPECT_EQ(count(page, "<script"), 1u);
-  EXPECT_EQ(count(page, "</script"), 1u);
-  EXPECT_EQ(count(page, "<img"), 0u);
-  EXPECT_GT(count(page, "&lt;img src=x onerror=&#39;window.hit=1&#39;&gt;&quot;&amp;"), 200u);
+  EXPECT_EQ(times_in(page, "<script"), 1u);
+  EXPECT_EQ(times_in(page, "</script"), 1u);
+  EXPECT_EQ(times_in(page, "<img"), 0u);
+  EXPECT_GT(times_in(page, "&lt;img src=x onerror=&#39;window.hit=1&#39;&gt;&quot;&amp;"), 200u);
 }
 
 TEST(Page, OfAStudyWithoutResultsSaysSo) {
@@ -114,9 +108,10 @@ TEST(Page, OfNonsenseIsStillAPage) {
 
 TEST(Page, ShowsSoManyPlotsOfAKind) {
   std::vector<Record> records;
-  for (int64_t batch = 1; batch <= 30; ++batch) records.push_back(training_record("ddp", 2, batch, 0.1));
+  for (int64_t batch = 1; batch <= 30; ++batch)
+    for (const char* strategy : {"ddp", "fsdp"}) records.push_back(training_record(strategy, 2, batch, 0.1));
   const std::string page = page_of({study_of(records)});
-  EXPECT_EQ(count(page, "id='plot_phases_"), 24u);
+  EXPECT_EQ(times_in(page, "id='plot_phases_"), 24u);
   EXPECT_THAT(page, HasSubstr("left out here: 6; report --plots DIR draws every one."));
 }
 
@@ -124,7 +119,7 @@ TEST(Page, DrawsMarksWhereTheirValuesAre) {
   Plot plot{"k", "t", "T", "a", "", {"x", Scale::log2}, {"y"}, {}, {{"c", Form::measured, 0, {}}}};
   plot.curves[0].points = {{1, 10, 5, 20, "one"}, {2, 20, 5, 20, "two"}, {4, 30, 5, 40, "<four>"}};
   const std::string svg = to_svg(plot);
-  EXPECT_EQ(count(svg, "class='mark "), 3u);
+  EXPECT_EQ(times_in(svg, "class='mark "), 3u);
   EXPECT_THAT(svg, HasSubstr("<title>c: &lt;four&gt;</title>"));
   std::vector<double> x, y;
   for (size_t at = 0; (at = svg.find("<circle cx='", at)) != std::string::npos; ++at) {
@@ -195,9 +190,9 @@ TEST(Page, OfManyPointsSaysWhatItLeavesOut) {
             std::string::npos);
   EXPECT_NE(page.find("Left out here: the last 500 of 1,500 points; shardmark export has all."),
             std::string::npos);
-  EXPECT_EQ(count(page, "<summary>suite</summary>"), kMostPageRows);
+  EXPECT_EQ(times_in(page, "<summary>suite</summary>"), kMostPageRows);
   records.resize(kMostPageRows);
-  EXPECT_EQ(count(page_of({study_of(records)}), "Left out here"), 0u);
+  EXPECT_EQ(times_in(page_of({study_of(records)}), "Left out here"), 0u);
 }
 
 }  // namespace
