@@ -1,7 +1,6 @@
 // The order of the tables.
 #include "analysis/report.h"
 
-#include "analysis/bmwg/tables.h"
 #include "analysis/findings/findings.h"
 #include "analysis/predict/collective_settings.h"
 #include "analysis/predict/gap.h"
@@ -52,7 +51,6 @@ void visit_all(const ReportData& data, const ReportInputs& inputs, const std::fu
   const std::vector<CollectiveSetting> settings = collective_settings(points);
   add(collective_fits_table(settings));
   add(held_out_collectives_table(settings));
-  add_all(bmwg_tables(studies, points, inputs.bmwg));
   add(findings_table(points, unfinished));
   add(runs_table(studies));
   add(missing_table(studies, points, scaling));

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/bmwg/measured.h"
 #include "analysis/reference/matched.h"
 #include "analysis/reference/rates.h"
 #include "analysis/stats/goodput.h"
@@ -20,7 +19,6 @@ namespace shardmark {
 struct ReportInputs {
   double price_per_gpu_hour = Measures::kNone;
   FailureQuery failures = {};
-  BmwgQuery bmwg = {};
   std::vector<specs::Link> links = specs::interconnect_links();  // to compare
   References references = {};                                    // of the collection, for these studies
 };

@@ -89,11 +89,6 @@ const std::map<std::string, CommandRow>& rows() {
           "it adds the table costs, which --table leaves out; add --table costs"},
          {"--restart", [](const Given& given) { return given.shows({"goodput"}); },
           "it adds the table goodput, which --table leaves out; add --table goodput"},
-         {"--line-rate",
-          [](const Given& given) {
-            return given.shows({"bmwg_collectives", "bmwg_jct", "bmwg_form"});
-          },
-          "it is for the tables bmwg, which --table leaves out; add --table bmwg"},
          {"--link", [](const Given& given) { return given.shows({"interconnects"}); },
           "it is for the table interconnects, which --table leaves out; add --table interconnects"},
          {"--overwrite",

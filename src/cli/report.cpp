@@ -57,16 +57,14 @@ int report(ReportOptions options) {
   options.output.inputs = options.studies;
   ReportInputs inputs = inputs_of(options);
   const bool has_price = !std::isnan(inputs.price_per_gpu_hour), has_failures = inputs.failures.is_asked(),
-             has_line_rate = inputs.bmwg.line_bytes_per_s > 0,
-             has_tables = has_price || has_failures || has_line_rate;
+             has_tables = has_price || has_failures;
   if (!options.plots.empty() && options.html.empty() && has_tables)
     throw UsageError(
-        "--price, --restart and --line-rate make tables, which --plots does not draw; leave out one of them");
+        "--price and --restart make tables, which --plots does not draw; leave out one of them");
   const bool only_metrics = !options.openmetrics.empty() && options.html.empty() && options.plots.empty();
   if (only_metrics && (has_tables || !options.links.empty()))
     throw UsageError(
-        "--price, --restart, --line-rate and --link change tables, which --openmetrics does not write; leave "
-        "them out");
+        "--price, --restart and --link change tables, which --openmetrics does not write; leave them out");
   const std::vector<StudyData> studies = read_studies(options.studies);
   inputs.references = references_for(studies, reference_files());
   if (!options.openmetrics.empty()) write_metrics(studies, options);
@@ -85,10 +83,6 @@ std::function<int()> define_report(CLI::App& app) {
   add_value(app, "--price", options->inputs.price_per_gpu_hour, values::kPrice,
             "price of a GPU-hour: adds a table of costs");
   add_failure_flags(app, options->inputs.failures);
-  add_value(
-      app, "--line-rate", options->inputs.bmwg.line_bytes_per_s, values::kRate,
-      "what the NICs of a rank carry in one direction, 50GB/s for 400 Gbit/s: adds the tables bmwg of the "
-      "IETF's draft on fabrics for AI training, which need it for JCT ratios");
   offer(app.add_option("--link", options->links,
                        "one more link to compare: NAME=LATENCY,RATE such as mine=5us,25GB/s"),
         {});

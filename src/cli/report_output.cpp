@@ -23,7 +23,6 @@ std::vector<Addition> additions_of(const ReportInputs& inputs) {
   std::vector<Addition> additions;
   if (!std::isnan(inputs.price_per_gpu_hour)) additions.push_back({"--price", "costs"});
   if (inputs.failures.is_asked()) additions.push_back({"--restart", "goodput"});
-  if (inputs.bmwg.line_bytes_per_s > 0) additions.push_back({"--line-rate", "bmwg"});
   if (inputs.links.size() > specs::interconnect_links().size())
     additions.push_back({"--link", "interconnects"});
   return additions;
@@ -36,9 +35,6 @@ void write_report(const std::vector<StudyData>& studies, const ReportInputs& inp
   const std::vector<Addition> additions =
       output.is_default() ? additions_of(inputs) : std::vector<Addition>();
   const ReportData data(studies, inputs.references);
-  ReportInputs asked = inputs;
-  asked.bmwg.is_named = std::any_of(output.only.begin(), output.only.end(),
-                                    [](const std::string& word) { return word.starts_with("bmwg"); });
   const auto is_added = [&](const Table& table) {
     return std::any_of(additions.begin(), additions.end(),
                        [&](const Addition& one) { return is_called(table.key, one.tables); });
@@ -50,7 +46,7 @@ void write_report(const std::vector<StudyData>& studies, const ReportInputs& inp
                              [&](const std::string& word) { return is_called(table.key, word); });
   };
   std::vector<Table> tables;  // a table that is not wanted has only its key
-  visit_tables(data, asked, [&](Table&& table) {
+  visit_tables(data, inputs, [&](Table&& table) {
     if (!is_wanted(table)) table = Table{table.key, "", {}, {}, {}};
     tables.push_back(std::move(table));
   });

@@ -1,10 +1,7 @@
-// The algorithm that a transport uses for a collective, which reports show beside its bus bandwidth.
+// Which messages the mpi transport sends whole, and which in pieces (comm/README.md).
 #pragma once
 
 #include <cstdint>
-#include <string>
-
-#include "specs/collectives.h"
 
 namespace shardmark::specs {
 
@@ -17,8 +14,5 @@ inline constexpr int64_t kShortBytesPerRank = 512;
 inline bool is_short(int64_t bytes, int64_t num_ranks) {
   return bytes <= (num_ranks <= kFewRanks ? kShortBytes : kShortBytesPerRank * num_ranks);
 }
-
-// The mpi transport's algorithm for such a message, in words. There is one for each case.
-std::string mpi_algorithm(Collective what, int64_t bytes, int64_t ranks);
 
 }  // namespace shardmark::specs

@@ -98,7 +98,7 @@ cp -r "$dir/work" "$dir/beside"
 predictions=$!
 
 # --- report and export: each study, and studies together ------------------------------------------------------------------
-options=(--price 2 --line-rate 50GB/s --link 'mine=5us,25GB/s')
+options=(--price 2 --link 'mine=5us,25GB/s')
 reports() {  # reports NAME STUDY...
   local name=$1
   shift
@@ -143,7 +143,6 @@ hashes report-many-metrics report "${many[@]}" --openmetrics o
 shows report-goodput report scaling.h5 train.h5 "${failures[@]}" --failures 0.01 --checkpoint-read 30s --price 2 --watts 300 --table goodput --explain
 hashes report-goodput-page report scaling.h5 "${failures[@]}" --html o
 hashes report-goodput-json report scaling.h5 "${failures[@]}" --json
-shows report-draft report collectives.h5 together.h5 sustained.h5 scaling.h5 --line-rate 1GB/s --table bmwg --explain
 shows report-costs report scaling.h5 h100-gpu-single.h5 --price 2 --table costs
 shows report-links report scaling.h5 shaped.h5 --link 'mine=5us,25GB/s' --table interconnects
 hashes report-csv-one report scaling.h5 --csv - --table scaling_laws

@@ -23,7 +23,6 @@ printf 'collectives: {operation: all_reduce, bytes: 64, transport: mpi}\n' >call
 idle '--price' report small.h5 --table strategies --price 2
 idle 'add --table goodput' report small.h5 --table strategies --restart 10m --checkpoint-write 1s
 idle '--price' report small.h5 --table strategies --table goodput --price 2
-idle 'add --table bmwg' report small.h5 --table strategies --line-rate 50GB/s
 idle 'add --table interconnects' report small.h5 --table costs --price 2 --link mine=5us,12.5GB/s
 "$shardmark" report small.h5 --table strategies --table cost --price 2 >out
 "$shardmark" report small.h5 --restart 10m --checkpoint-write 1s --table goodput --price 2 >out
@@ -71,8 +70,6 @@ has out 'Costs at 2.000 per GPU-hour' 'Tables, each with --table NAME'
 has out 'Goodput'
 "$shardmark" report small.h5 --link mine=5us,12.5GB/s >out
 has out 'mine'
-"$shardmark" report small.h5 --line-rate 50GB/s >out
-has out 'draft-calabria-bmwg'
 ! "$shardmark" report small.h5 | grep -q 'per GPU-hour' || fail "a table of costs without a price"
 
 if [[ -x $shardmark-torch ]]; then

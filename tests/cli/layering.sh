@@ -8,7 +8,7 @@ set -euo pipefail
 
 readonly LAYERS=(base schema specs strategies plan import data/order data/files launch comm/watch comm/mpi/engine doctor device comm doctor/machine kernels models data executor sweep train cli)
 # The folders of analysis, in the same order. "analysis" itself has the report, which combines the tables.
-readonly ROOMS=(analysis/{table,frame,stats,reference,findings,predict,render,tables,bmwg,overview} analysis analysis/{compare,plots,page})
+readonly ROOMS=(analysis/{table,frame,stats,reference,findings,predict,render,tables,overview} analysis analysis/{compare,plots,page})
 readonly PLAIN=(base schema specs strategies plan import data/order data/files launch)
 readonly LIGHT=("${PLAIN[@]}" comm/watch comm/mpi/engine doctor)
 # Only base/log writes to the standard streams. It escapes control characters from files and flags.

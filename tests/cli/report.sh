@@ -68,7 +68,7 @@ refuses 'metrics.prom exists' small.h5 --openmetrics metrics.prom
 "$shardmark" report small.h5 --openmetrics metrics.prom --overwrite
 ! grep -q H100 metrics.prom || fail "metrics of an earlier report stayed"
 refuses '--openmetrics' small.h5 --openmetrics m.prom --table memory
-refuses '--line-rate and --link change tables' small.h5 --openmetrics m.prom --price 2
+refuses '--restart and --link change tables' small.h5 --openmetrics m.prom --price 2
 
 "$shardmark" report small.h5 --markdown --table scaling_laws >markdown
 has markdown '## Scaling laws' '| Amdahl | 10.00 |'
@@ -91,17 +91,8 @@ has costs 'Costs at 2.000 per GPU-hour' '0.2170'
 has goodput 'Goodput: what failures leave' 'Failures: 0.0100 for each node and hour; 10 min to restart.' 'cost' 'kWh'
 refuses '--restart' small.h5 --watts 300
 refuses 'do not say how long a checkpoint takes' small.h5 --restart 10m
-refuses '--restart and --line-rate make tables' small.h5 --restart 10m --checkpoint-write 60s --plots plots
+refuses '--price and --restart make tables' small.h5 --restart 10m --checkpoint-write 60s --plots plots
 refuses '--line-rate and --link change tables' small.h5 --restart 10m --checkpoint-write 60s --openmetrics m.prom
-# The tables of the IETF draft are shown only if they are asked for.
-! grep -q 'IETF draft' text || fail "--all has the draft's tables, which nobody asked for"
-"$shardmark" report small.h5 --table bmwg >draft
-has draft 'its metrics' 'no such point was measured' "the report's form" 'not stated'
-"$shardmark" report small.h5 --line-rate 50GB/s --table bmwg_form >draft
-has draft '400.0 Gbit/s, as given'
-refuses '--line-rate' small.h5 --line-rate 50
-refuses '--line-rate make tables' small.h5 --line-rate 50GB/s --plots plots
-refuses '--line-rate and --link change tables' small.h5 --line-rate 50GB/s --openmetrics m.prom
 "$shardmark" report small.h5 --link mine=5us,12.5GB/s --table interconnects >links
 has links 'mine' 'ndr400'
 

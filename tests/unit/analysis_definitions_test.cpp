@@ -5,7 +5,6 @@
 #include <regex>
 #include <set>
 
-#include "analysis/bmwg/tables.h"
 #include "analysis/compare/tables.h"
 #include "analysis/findings/findings.h"
 #include "analysis/predict/collective_settings.h"
@@ -52,10 +51,6 @@ std::vector<Table> all_tables() {
                                largest_table({}, none),
                                communication_table(none),
                                experts_table(none),
-                               bmwg_table({}),
-                               bmwg_collectives_table({}),
-                               bmwg_jct_table({}),
-                               bmwg_form_table({}),
                                collective_fits_table({}),
                                held_out_collectives_table({}),
                                runs_table({}),
