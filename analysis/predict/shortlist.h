@@ -1,6 +1,6 @@
 // Which layouts of a job are worth measuring. A prediction does not say which layout is fastest, above all on
 // many nodes, but a few of the shortest predicted steps mostly hold one that is: how many these are was
-// calibrated on published layouts (published_playbook.h), and README.md says how often it holds.
+// calibrated on published layouts (tests/unit/published_playbook.h), and README.md says how often it holds.
 #pragma once
 
 #include <cstddef>

@@ -100,7 +100,7 @@ const std::map<std::string, CommandRow>& rows() {
       {"predict",
        {std::string(kTables) +
             "studies --ranks --network --node-link --ranks-per-node --strategy --batch-sizes --global-batch "
-            "--failures --checkpoint-write --checkpoint-read --watts --published --model --precision --step "
+            "--failures --checkpoint-write --checkpoint-read --watts --model --precision --step "
             "--link --plots --trace --output",
         {{"--price",
           [](const Given& given) {

@@ -9,7 +9,6 @@
 #include "analysis/frame/known.h"
 #include "analysis/predict/left_out.h"
 #include "analysis/predict/predicted_layouts.h"
-#include "analysis/predict/published_playbook.h"
 #include "analysis/predict/tables.h"
 #include "analysis/stats/interconnects.h"
 #include "base/error.h"
@@ -50,7 +49,7 @@ struct PredictOptions {
   std::string ranks = "1..1024";
   std::string network, node_link;
   std::vector<std::string> strategies;
-  bool layouts = false, published = false;
+  bool layouts = false;
   PredictQuery query;
   LinksQuery links;
   TableOutput output;
@@ -146,15 +145,9 @@ int compare_links(const PredictOptions& options) {
 }
 
 int predict(PredictOptions options) {
-  if (options.published && !options.studies.empty())
-    throw UsageError("--published needs no study: leave out " + options.studies.front() + ", or --published");
   options.output.inputs = options.studies;
-  if (options.published) {
-    write_tables({published_table(), published_layouts_table(playbook_predictions())}, options.output);
-    return kDone;
-  }
   if (options.studies.empty())
-    throw UsageError("predict: name a study (x.h5), --model and --step for links by formula, or --published");
+    throw UsageError("predict: name a study (x.h5), or --model and --step for links by formula");
   // Read the studies, and make the predictors that their measured points allow.
   const PredictQuery query = query_of(options);
   if (query.global_batch > 0 && !query.batch_sizes.empty() && !options.layouts)
@@ -259,9 +252,6 @@ std::function<int()> define_predict(CLI::App& app) {
   app.add_option("-o,--output", options->suite,
                  "of --layouts: write the shortlist as a suite, such as layouts.yaml, for launch")
       ->needs(layouts);
-  auto* published =
-      app.add_flag("--published", options->published,
-                   "without a study: published scaling results, predicted from their first row");
   const std::vector<CLI::Option*> of_links = add_links_flags(app, options->links);
   add_table_flags(app, options->output);
   auto* plots = add_plots_flag(app, options->plots);
@@ -276,8 +266,6 @@ std::function<int()> define_predict(CLI::App& app) {
   of_tables.insert(of_tables.end(), std::begin(kTableFlags), std::end(kTableFlags));
   std::vector<std::string> by_formula = {"--ranks", "--plots", "--model", "--precision", "--step", "--link"};
   by_formula.insert(by_formula.end(), of_tables.begin(), of_tables.end());
-  of_tables.emplace_back("studies");
-  takes_only(app, published, of_tables);
   for (CLI::Option* flag : of_links) {
     flag->group("Links by formula, without a study; --ranks: of the all-reduce, 8");
     takes_only(app, flag, by_formula);

@@ -67,7 +67,7 @@ shows report-special report layouts.h5 sustained.h5 settings.h5 together.h5
 
 failures=(--restart 10m --checkpoint-write 60s)
 
-# --- predict, which runs beside the rest in a folder of its own; --published takes 15 s: predict.sh compares its output -----
+# --- predict, which runs beside the rest in a folder of its own ------------------------------------------
 predicts() {  # predicts NAME ARGUMENT...
   local name=$1
   shift

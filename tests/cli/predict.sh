@@ -98,10 +98,6 @@ for traced, step in zip(sorted(traced_ms), steps_ms):
 PYTHON
 fi
 
-"$shardmark" predict --published >published
-has published 'A100' 'V100' '136,334'
-! grep -qE 'e-[0-9][0-9]' published || fail "a remainder of rounding: $(grep -E 'e-[0-9][0-9]' published)"
-
 # If no layout is possible with the global batch, the error says which batch is.
 refuses 'no layout of 64 ranks takes a global batch of 32; take --global-batch 256 (' shaped.h5 --ranks 64 --ranks-per-node 1 --network ndr400 \
   --layouts --global-batch 32 --batch-sizes 4 --strategy ddp

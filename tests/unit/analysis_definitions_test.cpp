@@ -10,7 +10,6 @@
 #include "analysis/predict/collective_settings.h"
 #include "analysis/predict/gap.h"
 #include "analysis/predict/predicted_layouts.h"
-#include "analysis/predict/published_playbook.h"
 #include "analysis/reference/tables.h"
 #include "analysis/stats/interconnects.h"
 #include "analysis/table/cells.h"
@@ -58,9 +57,7 @@ std::vector<Table> all_tables() {
                                not_ok_table({}),
                                predictions_table(none, {}, {}),
                                held_out_table(none, {}),
-                               predicted_layouts_table({}, {}),
-                               published_table(),
-                               published_layouts_table({})};
+                               predicted_layouts_table({}, {})};
   for (Table& table : sustained_tables(none, none)) tables.push_back(std::move(table));
   for (Table& table : compared_tables(none, {})) tables.push_back(std::move(table));
   const std::vector<StudyData> studies = {study_of({collective_record("any", 2, 8, false, 1e-5)})};

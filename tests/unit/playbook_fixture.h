@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/predict/published_playbook.h"
+#include "published_playbook.h"
 
 namespace shardmark {
 

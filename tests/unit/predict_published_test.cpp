@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <random>
 
-#include "analysis/predict/published_scaling.h"
+#include "published_scaling.h"
 #include "analysis_fixture.h"
 #include "readme_block.h"
 #include "specs/model_table.h"

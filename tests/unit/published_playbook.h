@@ -1,5 +1,5 @@
 // 1,860 layouts of Llama models on nodes of 8 H100, as Hugging Face measured and published them
-// (playbook.csv): data x tensor x pipeline ranks, micro-batches and ZeRO stages. Rows on one node calibrate
+// (tests/data/playbook.csv; ultra-scale playbook, benchmarks of huggingface/nanotron): data x tensor x pipeline ranks, micro-batches and ZeRO stages. Rows on one node calibrate
 // the computing and the memory, rows on fewer nodes the growth of a number of nodes (growth.h); all others
 // are kept back and held against predictions. A few rows have another global batch than kPlaybookBatch. They
 // are not ranked, because their steps do not compare.
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/predict/growth.h"
-#include "analysis/predict/published_scaling.h"
+#include "published_scaling.h"
 
 namespace shardmark {
 
@@ -36,8 +36,6 @@ struct PlaybookPrediction {
 };
 // Predicts every row that has a global batch of kPlaybookBatch and a possible layout.
 std::vector<PlaybookPrediction> all_playbook_predictions();
-// Those on several nodes.
-std::vector<PlaybookPrediction> playbook_predictions();
 // The growth that the rows on these numbers of nodes say which ran.
 std::optional<Growth> playbook_growth(const std::vector<PlaybookPrediction>& predictions,
                                       const std::function<bool(int64_t nodes)>& which);
@@ -46,9 +44,5 @@ std::optional<Growth> playbook_growth(const std::vector<PlaybookPrediction>& pre
 // predicted first.
 using PlaybookJob = std::vector<PlaybookPrediction>;
 PlaybookJob playbook_shortlist(const PlaybookJob& ran, size_t size);
-
-// For each model and number of nodes: our first choice and the shortlist against the best, and what fits into
-// a GPU.
-Table published_layouts_table(const std::vector<PlaybookPrediction>& predictions);
 
 }  // namespace shardmark

@@ -1,12 +1,12 @@
 // Scaling that others measured and published: the first row calibrates the computing, the others are
-// predicted from the links of the hardware's data sheets and held against what was measured.
+// predicted from the links of the hardware's data sheets and held against what was measured. Only tests
+// need it: the figures that come out stand in analysis/predict/README.md.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "analysis/predict/stages.h"
-#include "analysis/table/table.h"
 #include "schema/record.h"
 #include "specs/link.h"
 
@@ -68,6 +68,5 @@ class PublishedStep {
 
 // One for each row; the first step equals what was measured, by its making.
 std::vector<PredictedRow> predicted_rows(const PublishedScaling& published);
-Table published_table();
 
 }  // namespace shardmark

@@ -1,5 +1,5 @@
 // Rows, their calibration and their prediction.
-#include "analysis/predict/published_playbook.h"
+#include "published_playbook.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,11 @@
 #include <limits>
 #include <map>
 
-#include "analysis/frame/assets.h"
 #include "analysis/frame/csv_rows.h"
+#include "analysis/predict/shortlist.h"
 #include "base/error.h"
 #include "base/stats.h"
+#include "schema_fixture.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -113,7 +114,7 @@ class Calibration {
 const std::vector<PlaybookRow>& playbook_rows() {
   static const std::vector<PlaybookRow> rows = [] {
     std::vector<PlaybookRow> all;
-    for (const auto& words : csv_rows(playbook_csv())) all.push_back(playbook_row(words));
+    for (const auto& words : csv_rows(read_text(SHARDMARK_SOURCE_DIR "/tests/data/playbook.csv"))) all.push_back(playbook_row(words));
     return all;
   }();
   return rows;
@@ -156,10 +157,12 @@ std::vector<PlaybookPrediction> all_playbook_predictions() {
   return all;
 }
 
-std::vector<PlaybookPrediction> playbook_predictions() {
-  std::vector<PlaybookPrediction> all = all_playbook_predictions();
-  std::erase_if(all, [](const PlaybookPrediction& one) { return one.row->nodes == 1; });
-  return all;
+PlaybookJob playbook_shortlist(const PlaybookJob& ran, size_t size) {
+  std::vector<LayoutCandidate> candidates;
+  for (const PlaybookPrediction& one : ran) candidates.push_back({&one.row->point, one.step_s});
+  PlaybookJob listed;
+  for (const size_t i : shortlist(candidates, size)) listed.push_back(ran[i]);
+  return listed;
 }
 
 }  // namespace shardmark

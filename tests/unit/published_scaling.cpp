@@ -1,7 +1,7 @@
 // The published rows, as their sources print them. Rates are data sheets', each way: NVIDIA's of A100 and
 // V100, the networks' as the sources name them. Latencies are those that NCCL counted with then (2.14,
 // src/graph/tuning.cc: a ring step of protocol Simple over NVLink and over a network).
-#include "analysis/predict/published_scaling.h"
+#include "published_scaling.h"
 
 #include <fmt/format.h>
 

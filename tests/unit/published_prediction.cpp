@@ -1,5 +1,5 @@
 // Calibration and prediction of published rows.
-#include "analysis/predict/published_scaling.h"
+#include "published_scaling.h"
 #include "base/error.h"
 #include "specs/collective_cost.h"
 #include "specs/specs.h"

@@ -2,7 +2,7 @@
 // (specs/link.cpp).
 #include <fmt/format.h>
 
-#include "analysis/predict/published_scaling.h"
+#include "published_scaling.h"
 #include "base/units.h"
 
 namespace shardmark {
