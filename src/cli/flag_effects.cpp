@@ -100,9 +100,11 @@ const std::map<std::string, CommandRow>& rows() {
       {"predict",
        {std::string(kTables) +
             "studies --ranks --network --node-link --ranks-per-node --strategy --batch-sizes --global-batch "
-            "--failures --checkpoint-write --checkpoint-read --watts --model --precision --step "
-            "--link --plots --trace --output",
-        {{"--price",
+            "--failures --checkpoint-write --checkpoint-read --watts --model --precision --link "
+            "--plots --trace --output",
+        {{"--step", [](const Given& given) { return given.shows({"interconnects"}); },
+          "it adds the table interconnects, which --table leaves out; add --table interconnects"},
+         {"--price",
           [](const Given& given) {
             return given.shows({"best", "predictions"}) ||
                    (given.has("--restart") && given.shows({"goodput"}));
@@ -126,15 +128,6 @@ const std::map<std::string, CommandRow>& rows() {
             return writes_tables(given) || given.has("--plots") || given.has("--trace") ||
                    given.has("--output");
           },
-          kNothingReplaced}}}},
-      {"interconnect",
-       {std::string(kTables) + "--model --precision --link --plots",
-        {{"--ranks", [](const Given& given) { return given.shows({"all_reduce_overhead"}); },
-          "it is the ranks of the table all_reduce_overhead, which --table leaves out; add --table "
-          "all_reduce_overhead"},
-         {"--step", [](const Given& given) { return given.shows({"interconnects"}); },
-          "it adds the table interconnects, which --table leaves out; add --table interconnects"},
-         {"--overwrite", [](const Given& given) { return writes_tables(given) || given.has("--plots"); },
           kNothingReplaced}}}},
       {"compare",
        {"studies --old --new --baseline --reference --write-baseline --junit",

@@ -1,5 +1,5 @@
 // shardmark predict: how long steps would take on other numbers of ranks and networks, from the collectives
-// and training points of a study. Without a study it compares links by formula (also called interconnect).
+// and training points of a study. Without a study it compares links by formula.
 // Needs no MPI, LibTorch or GPU.
 #include <fmt/format.h>
 
@@ -206,16 +206,6 @@ std::vector<CLI::Option*> add_links_flags(CLI::App& app, LinksQuery& query) {
             {})};
 }
 
-// The comparison of links as a command with its own name.
-std::function<int()> define_interconnect(CLI::App& app) {
-  auto options = std::make_shared<PredictOptions>();
-  add_links_flags(app, options->links);
-  add_value(app, "--ranks", options->links.ranks, kReducing, "ranks of the all-reduce");
-  add_table_flags(app, options->output);
-  add_plots_flag(app, options->plots);
-  return [options] { return compare_links(*options); };
-}
-
 std::function<int()> define_predict(CLI::App& app) {
   auto options = std::make_shared<PredictOptions>();
   app.add_option("studies", options->studies, "studies (x.h5) with collectives and training points");
@@ -281,9 +271,6 @@ std::function<int()> define_predict(CLI::App& app) {
 
 const Registration<CommandEntry> predict_command{
     "predict", {"predict steps on other rank counts and networks", define_predict}};
-const Registration<CommandEntry> interconnect_command{
-    "interconnect",
-    {"compare interconnects by formula: all-reduce overhead and Amdahl's curves", define_interconnect}};
 
 }  // namespace
 }  // namespace shardmark

@@ -21,8 +21,7 @@ BASE = {
     "doctor": ["--device", "cpu"],
     "export": ["small.h5", "--json", "-"],
     "import": ["osu.txt", "-o", "new.h5", "--ranks", "2", "--device", "cpu", "--transport", "mpi"],
-    "interconnect": [],
-    "launch": ["tiny.yaml", "--print", "--container", "apptainer"],  # needs no ranks in the build
+    "launch": ["tiny.yaml", "--print", "--container", "apptainer"],  # which needs no ranks in the build
     "list": [],
     "plan": ["tiny.yaml"],
     "predict": ["shaped.h5", "--ranks", "8"],

@@ -27,8 +27,8 @@ idle 'add --table interconnects' report small.h5 --table costs --price 2 --link 
 "$shardmark" report small.h5 --table strategies --table cost --price 2 >out
 "$shardmark" report small.h5 --restart 10m --checkpoint-write 1s --table goodput --price 2 >out
 
-# --overwrite is refused if nothing is written.
-for line in 'report small.h5' 'report small.h5 --csv -' 'report small.h5 --json' 'predict shaped.h5 --ranks 8' interconnect \
+# --overwrite, where nothing is written.
+for line in 'report small.h5' 'report small.h5 --csv -' 'report small.h5 --json' 'predict shaped.h5 --ranks 8' 'predict --model gpt2' \
   'compare small.h5 again.h5' 'export small.h5 --json -' 'reference list' 'plan tiny.yaml'; do
   # shellcheck disable=SC2086
   idle '--overwrite changes nothing here: it replaces files' $line --overwrite
@@ -37,7 +37,7 @@ done
 idle '--memory' predict shaped.h5 --ranks 8 --table held_out --memory 80GiB
 idle 'add --table predicted_layouts' predict shaped.h5 --ranks 8 --table best --layouts
 idle '--price' predict shaped.h5 --ranks 8 --table held_out --price 2
-idle '--step' interconnect --table overhead --step 100ms
+idle '--step' predict --table overhead --step 100ms
 idle '--margin' compare small.h5 again.h5 --write-baseline b.json --margin 3
 idle '--csv' compare small.h5 again.h5 --write-baseline b.json --csv folder
 idle '--samples' plan tiny.yaml --table training --samples 2

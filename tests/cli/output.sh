@@ -29,7 +29,7 @@ fails_to_print --help-all
 fails_to_print report --help
 fails_to_print report small.h5
 fails_to_print export small.h5 --json -
-fails_to_print interconnect
+fails_to_print predict --model gpt2
 fails_to_print submit plan.yaml --print
 fails_to_print launch plan.yaml -n 1 --container x --print
 if "$program" doctor --help >/dev/null 2>&1; then
