@@ -1,10 +1,12 @@
-// shardmark list: the names that a suite may use with their options and defaults, and the available suites.
+// shardmark list: the available suites, and the names that a suite may use with their options and defaults.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <memory>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -105,6 +107,8 @@ struct Section {
   std::vector<Entry> entries;
   // Whether the short list has a line for each entry; otherwise it lists only their names.
   bool has_lines = true;
+  std::string kind = "";  // another name of the section, which several share
+  std::string note = "";  // below it
 };
 
 std::string full_text(const Section& section) {
@@ -115,6 +119,7 @@ std::string full_text(const Section& section) {
     text += fmt::format("  {:<{}}  {}\n", entry.name, width, printable(entry.description, ""));
     for (const auto& option : entry.options) text += fmt::format("  {:<{}}    {}\n", "", width, option);
   }
+  if (!section.note.empty()) text += section.note + "\n";
   return text + "\n";
 }
 
@@ -127,41 +132,57 @@ std::string short_text(Section section) {
   return fmt::format("{:<14}  {}\n", section.title, fmt::join(names, ", "));
 }
 
-// Lists suites of the working directory by their file, and those that came with the program by their name.
+// What to try first: small, on any machine, and one for each of the commonest questions.
+constexpr const char* kFirstSuites[] = {"quick", "memory", "layouts"};
+// Beside those that are named after GPUs. Their models are too large for CPU ranks.
+constexpr const char* kSuitesForGpus[] = {"gpt2", "llama", "strategies"};
+
+bool is_among(const Entry& entry, std::span<const char* const> names) {
+  const std::string name = std::filesystem::path(entry.name).stem();
+  return std::any_of(names.begin(), names.end(), [&](const char* one) { return name == one; });
+}
+
+// Suites of the working directory are listed by their file, and those that came with the program by their
+// name, unless the working directory has them, too.
 std::vector<Section> suites() {
   const std::string here = "suites", installed = installed_suites();
   std::error_code none;
-  std::vector<Section> sections = {{"Suites in the working directory", suites_in(here)}};
-  if (!installed.empty() && !std::filesystem::equivalent(here, installed, none)) {
-    sections.push_back({"Suites in " + installed + ", by name in any directory", suites_in(installed)});
-    for (Entry& entry : sections.back().entries) entry.name = std::filesystem::path(entry.name).stem();
+  std::vector<Entry> all = suites_in(here);
+  std::set<std::string> names;
+  for (const Entry& entry : all) names.insert(std::filesystem::path(entry.name).stem());
+  const bool is_elsewhere = !installed.empty() && !std::filesystem::equivalent(here, installed, none);
+  if (is_elsewhere)
+    for (Entry& entry : suites_in(installed)) {
+      entry.name = std::filesystem::path(entry.name).stem();
+      if (!names.contains(entry.name)) all.push_back(std::move(entry));
+    }
+  std::vector<Section> groups = {
+      {"Suites: start here", {}}, {"Suites: one question each", {}}, {"Suites for GPUs", {}}};
+  for (Entry& entry : all) {
+    const bool is_for_gpus = std::filesystem::path(entry.name).stem().string().starts_with("gpu-") ||
+                             is_among(entry, kSuitesForGpus);
+    groups[is_among(entry, kFirstSuites) ? 0 : is_for_gpus ? 2 : 1].entries.push_back(std::move(entry));
   }
-  // Suites for GPUs are variants of others, so the short list gives only their names.
-  Section for_gpus{"Suites for GPUs", {}, false};
-  for (Section& section : sections) {
-    const auto is_for_gpus = [](const Entry& entry) {
-      return std::filesystem::path(entry.name).filename().string().starts_with("gpu-");
-    };
-    std::copy_if(section.entries.begin(), section.entries.end(), std::back_inserter(for_gpus.entries),
-                 is_for_gpus);
-    std::erase_if(section.entries, is_for_gpus);
-  }
-  sections.insert(sections.begin(), std::move(for_gpus));
-  std::erase_if(sections, [](const Section& section) { return section.entries.empty(); });
-  return sections;
+  for (Section& group : groups) group.kind = "suites";
+  std::erase_if(groups, [](const Section& group) { return group.entries.empty(); });
+  if (is_elsewhere && !groups.empty())
+    groups.back().note = "Suites without a folder are in " + installed + ".";
+  return groups;
 }
 
 std::vector<Section> sections() {
-  std::vector<Section> all = {
-      {"Models", entries_of(Registry<specs::ModelSpec>::instance().entries())},
-      {"Strategies", entries_of(Registry<strategies::Strategy>::instance().entries())},
-      {"Reductions", entries_of(Registry<strategies::Reduction>::instance().entries()), false},
-      {"Data", entries_of(specs::data_specs()), false},
-      {"Optimizers", entries_of(specs::optimizer_specs()), false},
-      {"Collectives", rows_of(specs::collectives()), false},
-      {"Transports", entries_of(specs::transport_specs()), false},
-      {"Precisions", precisions(), false},
-  };
+  std::vector<Section> all = suites();
+  for (Section& section : std::vector<Section>{
+           {"Models", entries_of(Registry<specs::ModelSpec>::instance().entries())},
+           {"Strategies", entries_of(Registry<strategies::Strategy>::instance().entries())},
+           {"Reductions", entries_of(Registry<strategies::Reduction>::instance().entries()), false},
+           {"Data", entries_of(specs::data_specs()), false},
+           {"Optimizers", entries_of(specs::optimizer_specs()), false},
+           {"Collectives", rows_of(specs::collectives()), false},
+           {"Transports", entries_of(specs::transport_specs()), false},
+           {"Precisions", precisions(), false},
+       })
+    all.push_back(std::move(section));
   Section types{"Element types", {}, false}, operations{"Reduce ops", {}, false};
   for (const auto& name : specs::dtype_names())
     types.entries.push_back({name, "element type of collectives"});
@@ -169,7 +190,6 @@ std::vector<Section> sections() {
     operations.entries.push_back({name, "operator of a reduction"});
   all.push_back(types);
   all.push_back(operations);
-  for (Section& section : suites()) all.push_back(std::move(section));
   return all;
 }
 
@@ -179,7 +199,8 @@ std::string named(const std::vector<Section>& all, const std::string& name) {
   for (Section section : all) {
     std::string title = section.title;
     title[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(title[0])));
-    if (title != name) std::erase_if(section.entries, [&](const Entry& entry) { return entry.name != name; });
+    if (title != name && section.kind != name)
+      std::erase_if(section.entries, [&](const Entry& entry) { return entry.name != name; });
     if (!section.entries.empty()) text += full_text(section);
   }
   if (text.empty()) throw UsageError("unknown name '" + name + "'; shardmark list shows the names");
@@ -226,8 +247,8 @@ std::function<int()> define_list(CLI::App& app) {
   return [flags] { return list(*flags); };
 }
 
-const Registration<CommandEntry> list_command{
-    "list", {"list models, strategies, data sources, optimizers, collectives and suites", define_list}};
+const Registration<CommandEntry> list_command{"list",
+                                              {"suites, models, strategies and their options", define_list}};
 
 }  // namespace
 }  // namespace shardmark

@@ -28,7 +28,9 @@ refuses() {
   grep -qF -- "$1" err || fail "${*:2}: '$1' is not in: $(cat err)"
 }
 
-says "Suites in $installed, by name in any directory" "$shardmark" list
+says "Suites without a folder are in $installed." "$shardmark" list
+[[ $(grep -E '^Suites' out | head -3) == $'Suites: start here\nSuites: one question each\nSuites for GPUs' ]] || fail "the groups of suites: $(cat out)"
+[[ $(sed -n '2,4s/ .*//;2,4p' <(sed 's/^  //' out)) == $'layouts\nmemory\nquick' ]] || fail "what to start with: $(cat out)"
 grep -q '^  quick  *every strategy' out || fail "list does not name quick: $(cat out)"
 for name in primitives primitives.yaml suites/primitives suites/primitives.yaml; do
   says 'primitives on' "$shardmark" plan $name
@@ -60,20 +62,22 @@ done
 mkdir suites
 printf 'name: mine\ndescription: of this directory\nranks: 1\ntraining: {model: mlp, strategy: single, batch_size: 2}\n' >suites/primitives.yaml
 says 'mine on 1 rank' "$shardmark" plan primitives
-says 'Suites in the working directory' "$shardmark" list
+says 'suites/primitives.yaml' "$shardmark" list
+! grep -q '^  primitives ' out || fail "list shows a suite twice: $(cat out)"
 grep -q 'suites/primitives.yaml  *of this directory' out || fail "list does not show the suite of this directory: $(cat out)"
 
 # A program in a build tree finds the suites of the sources, and lists them once in their own directory.
 rm -r suites
 says 'quick on' "$program" plan quick
-says 'Suites in ' "$program" list
+says 'Suites without a folder are in ' "$program" list
 says 'blocks prefetched' "$program" list fsdp
 says 'decay of the second moment' "$program" list --all
 says 'momentum' "$program" list optimizers
+says 'Suites for GPUs' "$program" list suites
 refuses "unknown name 'fsd'; shardmark list shows the names" "$program" list fsd
-[[ $("$program" list | wc -l) -le 60 ]] || fail "list is longer than a screen"
+[[ $("$program" list | wc -l) -le 80 ]] || fail "list is longer than two screens"
 cd "$home"
-[[ $("$program" list | grep -c '^Suites in ') == 1 ]] || fail "list shows the suites of the sources twice"
+[[ $("$program" list | grep -c 'every strategy, weak and strong') == 1 ]] || fail "list shows the suites of the sources twice"
 cd "$dir/elsewhere"
 
 if "$shardmark" run --help >/dev/null 2>&1; then
