@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs a suite on this machine or in this Slurm allocation: `shardmark launch` with the settings of jobs/env.sh.
 #   jobs/sweep.sh suites/strategies.yaml [-n RANKS] [-o STUDY.h5] [--resume] [-- flags of `shardmark run`]
-# `jobs/sweep.sh --help` prints all flags of launch. SHARDMARK_ENV names another file than jobs/env.sh. LAUNCHER=srun or
-# LAUNCHER=mpirun in the environment overrides that file.
+# `jobs/sweep.sh --help-all` prints all flags of launch. SHARDMARK_ENV names another file than jobs/env.sh; LAUNCHER=srun
+# or mpirun in the environment takes precedence over that file.
 set -euo pipefail
 
 fail() { echo "sweep: $*" >&2; exit 2; }

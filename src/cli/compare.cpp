@@ -158,7 +158,7 @@ std::function<int()> define_compare(CLI::App& app) {
 }
 
 const Registration<CommandEntry> compare_command{
-    "compare", {"test whether points became faster or slower between two sets of launches", define_compare}};
+    "compare", {"did anything become slower? old launches against new ones", define_compare}};
 
 }  // namespace
 }  // namespace shardmark

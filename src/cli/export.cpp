@@ -68,7 +68,7 @@ std::function<int()> define_export(CLI::App& app) {
 }
 
 const Registration<CommandEntry> export_command{
-    "export", {"write a whole study with its raw samples as CSV or JSON", define_export}};
+    "export", {"all of a study, with its raw samples, as CSV or JSON", define_export}};
 
 }  // namespace
 }  // namespace shardmark

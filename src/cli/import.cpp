@@ -106,8 +106,7 @@ std::function<int()> define_import(CLI::App& app) {
 }
 
 const Registration<CommandEntry> import_command{
-    "import",
-    {"make a study of results that you already have: nccl-tests, OSU, IMB, MLPerf, tables", define_import}};
+    "import", {"a study of results of nccl-tests, OSU, IMB, MLPerf, tables", define_import}};
 
 }  // namespace
 }  // namespace shardmark

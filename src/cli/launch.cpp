@@ -348,9 +348,7 @@ std::function<int()> define_launch(CLI::App& app) {
 }
 
 const Registration<CommandEntry> launch_command{
-    "launch",
-    {"start the ranks of a suite, and continue when a rank crashes: shardmark launch suites/x.yaml -n 8",
-     define_launch}};
+    "launch", {"run a suite here, in a job or on hosts; goes on when a rank crashes", define_launch}};
 
 }  // namespace
 }  // namespace shardmark

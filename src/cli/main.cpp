@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/flag_effects.h"
+#include "cli/help.h"
 #include "cli/run_flags.h"
 #include "cli/values.h"
 #include "cli/version.h"
@@ -46,14 +47,25 @@ int refuse(const std::string& message) {
 
 std::string sibling() { return own_program() + "-torch"; }
 
+// "did you mean '--strategy'? ", where a flag of the command is near.
+std::string nearest_flag(const CLI::App& command, const std::string& word) {
+  if (!word.starts_with("--")) return "";
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::string text = accepted_words(word.substr(0, word.find('=')), names);
+  return text.starts_with("did you mean") ? text.substr(0, text.find('?') + 2) : "";
+}
+
 // The message about arguments that a command does not know. CLI11 lists them from the last to the first.
 std::string message_of_unknown(const CLI::App& command, const std::vector<std::string>& words) {
   const std::string name = command.get_name();
   const std::vector<std::string> unknown = command.remaining();
   if (name == "launch" || name == "submit")
     if (std::string message = belonging_to_run(words, unknown); !message.empty()) return message;
-  return fmt::format("The following argument{} not expected: {} (see shardmark {} --help)",
-                     unknown.size() == 1 ? " was" : "s were", fmt::join(unknown, " "), name);
+  return fmt::format("The following argument{} not expected: {} ({}see shardmark {} --help)",
+                     unknown.size() == 1 ? " was" : "s were", fmt::join(unknown, " "),
+                     nearest_flag(command, unknown.front()), name);
 }
 
 // The message of CLI11, except for a first word that is not a command: CLI11 does not name it.
@@ -103,9 +115,13 @@ void become_whole_program(int argc, char** argv) {
 }
 
 int run_command(int argc, char** argv) {
+  std::string help = "--help";
+  char* help_of_command[] = {argv[0], argc == 3 ? argv[2] : nullptr, help.data(), nullptr};
+  if (argc == 3 && std::string_view(argv[1]) == "help") argv = help_of_command;  // shardmark help run
   become_whole_program(argc, argv);
   CLI::App app{"shardmark measures how fast a cluster trains", "shardmark"};
   app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_all_flag("--help-all", "help for every command");
   app.set_version_flag("--version", version_text, "versions of the program and of its libraries");
   // The help lists the commands of shardmark-torch, too, although this program does not have them.
@@ -117,6 +133,8 @@ int run_command(int argc, char** argv) {
   for (const auto& [name, entry] : entries) {
     CLI::App* command =
         app.add_subcommand(name, entry == nullptr ? whole_command(name)->description : entry->description);
+    command->set_help_flag("-h,--help", "three examples, and the flags that most people need");
+    command->set_help_all_flag("--help-all", "every flag");
     if (entry == nullptr) continue;
     commands[command] = entry->define(*command);
     refuse_empty_values(*command);

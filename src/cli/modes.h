@@ -13,6 +13,7 @@ namespace shardmark {
 inline void takes_only(CLI::App& app, CLI::Option* mode, const std::vector<std::string>& options) {
   for (CLI::Option* option : app.get_options()) {
     const bool is_taken = option == mode || option == app.get_help_ptr() ||
+                          option == app.get_help_all_ptr() ||
                           std::any_of(options.begin(), options.end(),
                                       [&](const std::string& name) { return option->check_name(name); });
     if (!is_taken) mode->excludes(option);

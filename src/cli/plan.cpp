@@ -242,8 +242,8 @@ std::function<int()> define_plan(CLI::App& app) {
   add_table_flags(app, options->output);
   add_override_flags(app, options->overrides);
   for (CLI::Option* option : app.get_options())
-    if (option == suite ||
-        (option->get_group() != group && option->get_name() != "-n" && option->get_name() != "--help"))
+    if (option == suite || (option->get_group() != group && option->get_name() != "-n" &&
+                            option != app.get_help_ptr() && option != app.get_help_all_ptr()))
       of_step->excludes(option);
     else if (option != of_step && option->get_group() == group)
       option->needs(of_step);
@@ -255,7 +255,7 @@ std::function<int()> define_plan(CLI::App& app) {
 }
 
 const Registration<CommandEntry> plan_command{
-    "plan", {"print the points of a suite with the memory and traffic they need; nothing runs", define_plan}};
+    "plan", {"memory, traffic and time of a suite's points; nothing runs", define_plan}};
 
 }  // namespace
 }  // namespace shardmark

@@ -270,7 +270,7 @@ std::function<int()> define_predict(CLI::App& app) {
 }
 
 const Registration<CommandEntry> predict_command{
-    "predict", {"predict steps on other rank counts and networks", define_predict}};
+    "predict", {"more ranks, other networks, layouts, failures", define_predict}};
 
 }  // namespace
 }  // namespace shardmark

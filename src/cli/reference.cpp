@@ -101,7 +101,7 @@ std::function<int()> define_reference(CLI::App& app) {
 
 const Registration<CommandEntry> reference_command{
     "reference",
-    {"reference studies, which say whether a number is good: list them, add one", define_reference}};
+    {"studies that say whether a number is good: list them, add one", define_reference}};
 
 }  // namespace
 }  // namespace shardmark

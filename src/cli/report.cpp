@@ -59,8 +59,7 @@ int report(ReportOptions options) {
   const bool has_price = !std::isnan(inputs.price_per_gpu_hour), has_failures = inputs.failures.is_asked(),
              has_tables = has_price || has_failures;
   if (!options.plots.empty() && options.html.empty() && has_tables)
-    throw UsageError(
-        "--price and --restart make tables, which --plots does not draw; leave out one of them");
+    throw UsageError("--price and --restart make tables, which --plots does not draw; leave out one of them");
   const bool only_metrics = !options.openmetrics.empty() && options.html.empty() && options.plots.empty();
   if (only_metrics && (has_tables || !options.links.empty()))
     throw UsageError(
@@ -101,7 +100,7 @@ std::function<int()> define_report(CLI::App& app) {
 }
 
 const Registration<CommandEntry> report_command{
-    "report", {"summarize studies: an overview, tables, plots, or an HTML page", define_report}};
+    "report", {"what studies say: a first screen, tables, plots, a page", define_report}};
 
 }  // namespace
 }  // namespace shardmark

@@ -204,9 +204,7 @@ std::function<int()> define_submit(CLI::App& app) {
 }
 
 const Registration<CommandEntry> submit_command{
-    "submit",
-    {"submit suites as Slurm jobs: shardmark submit --nodes 4 --gpus-per-node 8 suites/x.yaml",
-     define_submit}};
+    "submit", {"the same as Slurm jobs, which continue and requeue themselves", define_submit}};
 
 }  // namespace
 }  // namespace shardmark

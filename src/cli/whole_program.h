@@ -13,14 +13,10 @@ struct WholeCommand {
   const char* description;  // one line of help
 };
 inline constexpr WholeCommand kWholeCommands[] = {
-    {"run", "run a suite on all ranks: mpirun -n 8 shardmark run suites/x.yaml -o x.h5"},
-    {"train", "train one model: mpirun -n 2 shardmark train --model gpt2 --strategy zero3 --steps 100"},
-    {"collective",
-     "measure one collective over message sizes, as nccl-tests does: mpirun -n 2 shardmark collective "
-     "all_reduce -b 8 -e 128M -f 2"},
-    {"doctor",
-     "check this machine, or all ranks of a job, for problems that distort measurements: mpirun -n 8 "
-     "shardmark doctor"}};
+    {"run", "what launch starts on each rank; for your own mpirun or srun"},
+    {"train", "train one model, with checkpoints"},
+    {"collective", "one collective over message sizes, as nccl-tests does"},
+    {"doctor", "is this machine, or each rank of a job, fit to measure on?"}};
 
 // Returns nullptr if it is not such a command.
 constexpr const WholeCommand* whole_command(std::string_view name) {

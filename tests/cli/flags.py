@@ -1,4 +1,4 @@
-"""Runs every command with every flag that its --help lists, and with every kind of bad value; see flags.sh. Each run has to
+"""Runs every command with every flag that its --help-all lists, and with every kind of bad value; see flags.sh. Each run has to
 end by itself, with a documented status, say in a few printable lines what is wrong, and leave other files alone."""
 import os, pathlib, re, shutil, signal, subprocess, sys, threading
 
@@ -116,12 +116,12 @@ class Server:
 
 def commands():
     text = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout
-    return re.findall(r"^  ([a-z]+)\b", text.split("Subcommands:")[1], re.M)
+    return re.findall(r"^  ([a-z]+) ", text, re.M)
 
 
 def arguments_of(command):
     """(name, all names, takes a value, place among the positional ones from 1 or 0) of everything that the help lists."""
-    text = subprocess.run([PROGRAM, command, "--help"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([PROGRAM, command, "--help-all"], capture_output=True, text=True, check=True).stdout
     found, positional = [], False
     for line in text.splitlines():
         if line and not line.startswith(" "): positional = line == "Positionals:"

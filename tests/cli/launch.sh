@@ -81,8 +81,8 @@ OMP_PLACES=cores sweep -n 2 --print; ends 0; has "OMP_PROC_BIND=false"
 # If flags of run come before --, the error shows what to type. It keeps the order of the words.
 sweep --steps 3; ends 2; has "--steps belongs to run: shardmark launch" "suites/tiny.yaml -- --steps 3"
 says_launch() { local words=$1; shift; runs "$program" launch tiny "$@"; ends 2; has "$words"; }
-for flag in $(PATH=$PATH "$program" run --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
-  case $flag in --help | --help-all | --output | --resume | --rerun-failed | --ranks | --repetition) continue ;; esac    # launch has these, too, or sets them
+for flag in $(PATH=$PATH "$program" run --help-all | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+  case $flag in --help | --help-all | --output | --resume | --rerun-failed | --ranks | --repetition) continue ;; esac    # launch has them, too, or gives them
   says_launch "$flag belongs to run: shardmark launch tiny -- $flag" "$flag"
 done
 says_launch "--strategies, --quiet belong to run: shardmark launch tiny -n 2 -- --strategies 'fsdp(shard=full)' --quiet --seed 3" \

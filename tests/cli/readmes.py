@@ -103,7 +103,7 @@ helps = {}
 
 def help_of(command):
     if command not in helps:
-        helps[command] = program(command, "--help").stdout if command else program("--help").stdout
+        helps[command] = program(command, "--help-all").stdout if command else program("--help").stdout
     return helps[command]
 
 
@@ -113,8 +113,7 @@ def flags_of(command):
 
 
 def commands_of_program():
-    listed = help_of("").split("Subcommands:")[1]
-    return set(re.findall(r"^  ([a-z]+) ", listed, re.M))
+    return set(re.findall(r"^  ([a-z]+) ", help_of(""), re.M))
 
 
 def plan_accepts(suite, flags):
@@ -125,7 +124,7 @@ def plan_accepts(suite, flags):
 def check_program(words):
     """The complaint about `command --flag value ...`, or nothing."""
     if words[0] == "COMMAND" or words[0].startswith("-"):
-        return "" if words[0] in ("COMMAND", "--version", "--help") else f"unknown flag {words[0]}"
+        return "" if words[0] in ("COMMAND", "--version", "--help", "--help-all") else f"unknown flag {words[0]}"
     command, rest = words[0], words[1:]
     if command not in commands_of_program():
         return f"unknown command '{command}'"

@@ -89,7 +89,7 @@ if "$shardmark" run --help >/dev/null 2>&1; then
   says 'plan' alone/shardmark
   # Help and errors need no LibTorch, because the program knows the commands of shardmark-torch.
   printf '#!/bin/sh\nexit 9\n' >alone/shardmark-torch && chmod +x alone/shardmark-torch
-  says 'train one model' alone/shardmark --help
+  says 'train one model, with' alone/shardmark --help
   refuses "unknown command 'trian'; did you mean 'train'?" alone/shardmark trian
   says 'study: x.h5' timeout 300 "$shardmark" run primitives -o x.h5 --ranks 1 --steps 2
   refuses 'nowhere: no such suite here' "$shardmark" run nowhere -o y.h5
