@@ -275,7 +275,7 @@ std::vector<std::string> why_none_found(const std::vector<LayoutSearch>& searche
       line += fmt::format("; take --global-batch {} ({})", search.larger->global_batch(),
                           batch_text(*search.larger));
     if (search.smaller_micro_batch)
-      line += fmt::format("{} --batch-sizes {} ({})", search.larger ? ", or" : "; take",
+      line += fmt::format("{} --batch-size {} ({})", search.larger ? ", or" : "; take",
                           search.smaller_micro_batch->training.batch_size,
                           batch_text(*search.smaller_micro_batch));
     lines.insert(line);

@@ -99,7 +99,7 @@ const std::map<std::string, CommandRow>& rows() {
           kNothingReplaced}}}},
       {"predict",
        {std::string(kTables) +
-            "studies --ranks --network --node-link --ranks-per-node --strategy --batch-sizes --global-batch "
+            "studies --ranks --network --node-link --ranks-per-node --strategy --batch-size --global-batch "
             "--failures --checkpoint-write --checkpoint-read --watts --model --precision --link "
             "--plots --trace --output",
         {{"--step", [](const Given& given) { return given.shows({"interconnects"}); },
@@ -216,10 +216,8 @@ const std::map<std::string, CommandRow>& rows() {
 bool is_of_axis(const CLI::Option& option) {
   bool found = false;
   for_each_axis([&](const AxisRow& axis) {
-    for (const std::string& names : {std::string(axis.flag == nullptr ? "" : axis.flag), flag_of(axis)}) {
-      std::istringstream list(names);
-      for (std::string name; std::getline(list, name, ',');) found = found || option.check_name(name);
-    }
+    found =
+        found || option.check_name(flag_of(axis)) || (axis.flag != nullptr && option.check_name(axis.flag));
   });
   return found;
 }

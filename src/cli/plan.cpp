@@ -33,10 +33,17 @@ namespace fs = std::filesystem;
 
 constexpr Whole kRank{0, values::kRanks.most - 1};
 
+constexpr const char* kModelOfStep = "gpt2";
+// What a step has one value of. Some of these flags also replace axes of a suite.
+constexpr const char* kAxesOfStep[] = {
+    "model",     "precision",         "reduce_dtype", "accumulation", "clip_norm",         "checkpointing",
+    "tensor",    "sequence_parallel", "context",      "pipeline",     "pipeline_schedule", "stages",
+    "rank_order"};
+
 // Options of --step, which prints one step of a strategy, instruction by instruction, instead of a suite.
 struct StepOptions {
   std::string strategy;
-  std::map<std::string, std::string> choices = {{"model", "gpt2"}};
+  std::map<std::string, std::string> choices;
   Point point;
   int64_t rank = 0;
 };
@@ -186,16 +193,31 @@ std::string pipeline_text(const strategies::StepInput& input) {
   return strategies::draw_text(strategies::timeline(orders)) + "\n";
 }
 
-int print_step(const PlanOptions& options) {
+// The point of the step, with the axes whose flags replace those of a suite otherwise.
+Point point_of_step(const PlanOptions& options) {
   Point point = options.step.point;
   point.workload = "training";
   point.ranks = options.ranks == 0 ? 8 : options.ranks;
+  const auto set = [&](const std::string& key, const std::vector<std::string>& texts) {
+    const AxisRow& axis = axis_named(key);
+    if (texts.size() > 1)
+      throw UsageError(fmt::format("{}: a step has one value, got {}", axis.flag, fmt::join(texts, ", ")));
+    set_value(axis, values_from_flag(axis, texts, axis.flag).front(), point);
+  };
+  set("model", {kModelOfStep});
+  set("pipeline_schedule", {"1f1b"});
+  for (const char* key : kAxesOfStep)
+    if (const auto given = options.overrides.axes.find(key);
+        given != options.overrides.axes.end() && !given->second.empty())
+      set(key, given->second);
+  return point;
+}
+
+int print_step(const PlanOptions& options) {
+  Point point = point_of_step(options);
   TrainingPoint& t = point.training;
-  t.model = choice_from_flag(options.step.choices.at("model"), "--model", model_kind());
   t.strategy = choice_from_flag(options.step.strategy, "--step", strategy_kind());
   t.optimizer = choice_from_flag("adamw", "--optimizer", optimizer_kind());
-  t.schedule = choice_from_flag(options.step.choices.at("pipeline_schedule"), "--pipeline-schedule",
-                                strategies::pipeline_schedule_kind());
   t.batch_size = 1;
   refuse_idle_values(point, [](const AxisRow& axis) {
     return std::string(axis.key) == "strategy" ? "--step" : flag_of(axis);
@@ -209,8 +231,10 @@ int print_step(const PlanOptions& options) {
                                  options.step.rank, point.ranks - 1, point.ranks));
   const strategies::RankStep rank_step(point, options.step.rank);
   const strategies::StepInput& input = rank_step.input();
+  const auto model = options.overrides.axes.find("model");
+  const bool is_named = model != options.overrides.axes.end() && !model->second.empty();
   print(fmt::format("a step of {} on {}, as executed by rank {} of {}, in {}\n\n{}{}", options.step.strategy,
-                    options.step.choices.at("model"), input.rank, point.ranks, t.precision,
+                    is_named ? model->second.front() : kModelOfStep, input.rank, point.ranks, t.precision,
                     pipeline_text(input),
                     strategies::to_text(strategies::strategy(t.strategy.name).step(input), input)));
   return kDone;
@@ -228,10 +252,9 @@ std::function<int()> define_plan(CLI::App& app) {
                      "print one step of this strategy, such as \"fsdp(prefetch=2)\"; on 8 ranks without -n")
           ->group(group);
   offer(of_step, {.words = [] { return strategy_kind().names; }});
-  for (const char* key :
-       {"model", "precision", "reduce_dtype", "accumulation", "clip_norm", "checkpointing", "tensor",
-        "sequence_parallel", "context", "pipeline", "pipeline_schedule", "stages", "rank_order"})
-    add_axis_of(app, axis_named(key), step.point, step.choices)->group(group);
+  for (const char* key : kAxesOfStep)
+    if (const AxisRow& axis = axis_named(key); axis.flag == nullptr)
+      add_axis_of(app, axis, step.point, step.choices)->group(group);
   add_value(app, "--rank", step.rank, kRank, "whose program to print")->group(group)->capture_default_str();
   add_value(app, "-n", options->ranks, values::kRanks,
             "world size; default: that of the suite's largest point");
@@ -241,11 +264,19 @@ std::function<int()> define_plan(CLI::App& app) {
             "also print this many of the first samples of each rank");
   add_table_flags(app, options->output);
   add_override_flags(app, options->overrides);
+  const auto is_of_step = [&](const CLI::Option* option) {
+    return option->get_group() == group || option->check_name("-n") ||
+           std::any_of(std::begin(kAxesOfStep), std::end(kAxesOfStep), [&](const char* key) {
+             const char* const flag = axis_named(key).flag;
+             return flag != nullptr && option->check_name(flag);
+           });
+  };
   for (CLI::Option* option : app.get_options())
-    if (option == suite || (option->get_group() != group && option->get_name() != "-n" &&
-                            option != app.get_help_ptr() && option != app.get_help_all_ptr()))
+    if (option == app.get_help_ptr() || option == app.get_help_all_ptr() || option == of_step)
+      continue;
+    else if (!is_of_step(option))
       of_step->excludes(option);
-    else if (option != of_step && option->get_group() == group)
+    else if (option->get_group() == group)
       option->needs(of_step);
   return [options] {
     if (!options->step.strategy.empty()) return print_step(*options);

@@ -33,7 +33,7 @@ constexpr Whole kReducing{2, values::kRanks.most};  // ranks of an all-reduce
 // Options that say which points are predicted, and from what.
 constexpr const char* kOfPoints[] = {
     "studies",     "--ranks",       "--network",      "--node-link", "--ranks-per-node",
-    "--strategy",  "--batch-sizes", "--global-batch", "--overwrite", "--model",
+    "--strategy",  "--batch-size", "--global-batch", "--overwrite", "--model",
     "--precision", "--step",        "--link"};
 
 // Options for comparing links by formula, without a study.
@@ -152,7 +152,7 @@ int predict(PredictOptions options) {
   const PredictQuery query = query_of(options);
   if (query.global_batch > 0 && !query.batch_sizes.empty() && !options.layouts)
     throw UsageError(
-        "--batch-sizes excludes --global-batch, which the ranks divide; only --layouts takes both: the "
+        "--batch-size excludes --global-batch, which the ranks divide; only --layouts takes both: the "
         "samples "
         "of micro-batches, and all of a step");
   const std::vector<StudyData> studies = read_studies(options.studies);
@@ -226,7 +226,7 @@ std::function<int()> define_predict(CLI::App& app) {
             "strategies, such as 'fsdp(shard=gradients)'; default: the measured strategies plus ddp, "
             "fsdp and zero3"),
         {.words = [] { return strategy_kind().names; }});
-  add_value(app, "--batch-sizes", options->query.batch_sizes, values::kBatch,
+  add_value(app, "--batch-size", options->query.batch_sizes, values::kBatch,
             "samples per rank and micro-batch; default: those measured");
   add_value(app, "--global-batch", options->query.global_batch, values::kGlobalBatch,
             "strong scaling: this batch divided over the ranks; counts that do not divide it are left out");

@@ -17,7 +17,7 @@ const std::vector<std::string>& words_of(const std::string& key);
 std::vector<AxisValue> read_values(const AxisRow& axis, const YamlNode& node);
 // Reads the values of a block, which may also be written as `all` (every word) or as a range of sizes.
 std::vector<AxisValue> read_block_values(const AxisRow& axis, const YamlNode& node);
-// Parses values as typed on the command line. `flag` is for messages: "--strategies".
+// Parses values as typed on the command line. `flag` is for messages: "--strategy".
 std::vector<AxisValue> values_from_flag(const AxisRow& axis, const std::vector<std::string>& texts,
                                         const std::string& flag);
 // Converts a choice to the type of the axis's member: the choice itself, or its text.

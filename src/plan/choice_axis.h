@@ -15,7 +15,7 @@ std::vector<Choice> read_choices(const YamlNode& axis, const ChoiceKind& kind);
 // are not filled in.
 std::vector<Choice> read_partial_choices(const YamlNode& axis, const ChoiceKind& kind);
 // Parses choices as typed on the command line: "fsdp(shard=gradients)". `flag` is for messages:
-// "--strategies".
+// "--strategy".
 std::vector<Choice> choices_from_flag(const std::vector<std::string>& texts, const std::string& flag,
                                       const ChoiceKind& kind);
 // The same for one choice.

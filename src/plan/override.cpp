@@ -6,11 +6,7 @@
 namespace shardmark {
 namespace {
 
-// The first name of the axis's flag: "--ranks" of "--ranks,--gpus".
-std::string flag_of(const AxisRow& axis) {
-  const std::string flags = axis.flag == nullptr ? axis.key : axis.flag;
-  return flags.substr(0, flags.find(','));
-}
+std::string flag_of(const AxisRow& axis) { return axis.flag == nullptr ? axis.key : axis.flag; }
 
 void replace(const AxisRow& axis, const std::vector<std::string>& texts, std::vector<SuiteBlock>& blocks,
              const std::string& path) {

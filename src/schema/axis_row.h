@@ -79,7 +79,7 @@ struct AxisRow {
   bool hides_default = false;
   std::string (*in_words)(int64_t) = nullptr;  // how a report shows a number other than the default
 
-  const char* flag = nullptr;        // the flag of plan and run, which takes a list: "--models"
+  const char* flag = nullptr;        // the flag of plan and run, which takes a list: "--model"
   const char* help = nullptr;        // help text of both flags; nullptr: the description
   const char* train_flag = nullptr;  // the flag of train; nullptr: made from the key, "--reduce-dtype"
 

@@ -37,15 +37,15 @@ offers() {
 offers 'shardmark rep' report
 offers 'build/shardmark plan qui' quick
 offers 'shardmark plan ' mine quick scaling ...
-offers 'shardmark plan --models gpt' gpt2 gpt2_medium ...
-offers 'shardmark plan quick --strategies ddp fs' fsdp
-offers 'shardmark plan quick --strategies=fs' fsdp
-offers 'shardmark plan quick --precisions bf16 --memory 8' ''
+offers 'shardmark plan --model gpt' gpt2 gpt2_medium ...
+offers 'shardmark plan quick --strategy ddp fs' fsdp
+offers 'shardmark plan quick --strategy=fs' fsdp
+offers 'shardmark plan quick --precision bf16 --memory 8' ''
 offers 'shardmark report a' 'a study.h5'
 offers 'shardmark report small.h5 --table scaling_l' scaling_laws
 offers 'shardmark predict small.h5 --network nd' ndr400 ...
 offers 'shardmark list zer' zero3 ...
-offers 'shardmark launch quick -- --steps 2 --strategies zer' zero3 ...
+offers 'shardmark launch quick -- --steps 2 --strategy zer' zero3 ...
 offers 'shardmark launch quick -- --launcher' ''
 offers 'shardmark --vers' --version
 offers 'shardmark completion ' bash zsh
@@ -88,7 +88,7 @@ zpty -d shell
 Z
 typed() { zsh -f keys.zsh "$@" >shown || fail "zsh, '$1': $(cat -v shown)"; }
 typed 'shardmark pl' 'shardmark plan'
-typed 'shardmark plan quick --strategies ddp zer' 'ddp zero3'
+typed 'shardmark plan quick --strategy ddp zer' 'ddp zero3'
 typed 'shardmark plan --precision=b' '--precision=bf16'
 typed 'shardmark report --table scaling_l' '--table scaling_laws'
 typed 'shardmark plan --mem' '--memory'

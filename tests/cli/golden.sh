@@ -174,6 +174,31 @@ shows compare-baseline-written compare --write-baseline baseline.json "${old[@]}
 compares baseline --baseline baseline.json "${new[@]}"
 mkdir "$dir/bulk/compare-baseline-file" && mv baseline.json "$dir/bulk/compare-baseline-file"
 
+# --- predict ------------------------------------------------------------------------------------------------------------------
+predicts() {  # predicts NAME ARGUMENT...
+  local name=$1
+  shift
+  shows "predict-$name" predict "$@"
+  shows "predict-$name-all" predict "$@" --all
+  hashes "predict-$name-json" predict "$@" --json
+  hashes "predict-$name-csv" predict "$@" --csv o
+  hashes "predict-$name-markdown" predict "$@" --markdown
+}
+network=(--network ndr400 --node-link nvlink4 --ranks-per-node 8)
+predicts here shaped.h5 --ranks 2..64
+predicts cluster shaped.h5 --ranks 8..4096 "${network[@]}" --memory 80GiB --price 2
+predicts failures shaped.h5 --ranks 8..512 "${network[@]}" "${failures[@]}" --failures rsc1 --watts 700 --price 2
+predicts strong shaped.h5 --ranks 8,16,24 --global-batch 64 --strategy ddp 'fsdp(shard=gradients)'
+predicts layouts shaped.h5 --ranks 8 --layouts --global-batch 16
+predicts scaling scaling.h5 --ranks 2..32
+predicts measured_layouts layouts.h5 collectives.h5 --ranks 4..16 --layouts
+predicts formulas --model gpt2_xl --precision bf16 --step 120ms --link 'mine=5us,25GB/s'
+hashes predict-shortlist predict shaped.h5 --ranks 8 --layouts --global-batch 16 -o o
+hashes predict-plots predict shaped.h5 --ranks 2..64 "${failures[@]}" --plots o
+hashes predict-scaling-plots predict scaling.h5 collectives.h5 --ranks 2..64 --plots o
+hashes predict-trace predict shaped.h5 --ranks 2 --strategy fsdp --batch-size 4 --trace o
+shows predict-no-blocks predict small.h5
+
 # --- plan ---------------------------------------------------------------------------------------------------------------------
 for suite in scaling layouts forms memory collectives sustained settings together plan; do
   shows "plan-$suite" plan "$suite.yaml"
@@ -183,7 +208,7 @@ done
 hashes plan-csv plan plan.yaml --csv o
 hashes plan-markdown plan plan.yaml --markdown
 shows plan-small-memory plan plan.yaml -n 2 --memory 512MiB
-shows plan-impossible plan scaling.yaml -n 4 --models gpt2 --memory 1GiB --table impossible
+shows plan-impossible plan scaling.yaml -n 4 --model gpt2 --memory 1GiB --table impossible
 shows plan-samples plan plan.yaml -n 2 --samples 3 --table samples
 shows plan-step-ddp plan --step ddp --model 'gpt2(layers=2)' -n 2 --accumulation 2 --clip 1
 shows plan-step-fsdp plan --step 'fsdp(prefetch=2)' --model 'gpt2(layers=2)' -n 4 --recompute 1

@@ -85,10 +85,10 @@ for flag in $(PATH=$PATH "$program" run --help-all | grep -oE '^ +(-[a-z],)?--[a
   case $flag in --help | --help-all | --output | --resume | --rerun-failed | --ranks | --repetition) continue ;; esac    # launch has them, too, or gives them
   says_launch "$flag belongs to run: shardmark launch tiny -- $flag" "$flag"
 done
-says_launch "--strategies, --quiet belong to run: shardmark launch tiny -n 2 -- --strategies 'fsdp(shard=full)' --quiet --seed 3" \
-  --strategies 'fsdp(shard=full)' -n 2 --quiet -- --seed 3
+says_launch "--strategy, --quiet belong to run: shardmark launch tiny -n 2 -- --strategy 'fsdp(shard=full)' --quiet --seed 3" \
+  --strategy 'fsdp(shard=full)' -n 2 --quiet -- --seed 3
 says_launch "--steps belongs to run: shardmark launch tiny -- --steps=3" --steps=3
-says_launch "--strategies belongs to run: shardmark launch tiny -n 2 -- --strategies ddp fsdp" --strategies ddp fsdp -n 2
+says_launch "--strategy belongs to run: shardmark launch tiny -n 2 -- --strategy ddp fsdp" --strategy ddp fsdp -n 2
 says_launch "were not expected: --frob --grab (see shardmark launch --help)" --frob --grab
 runs "$program" submit suites/tiny.yaml --threads 2; ends 2; has "--threads belongs to run: shardmark submit suites/tiny.yaml -- --threads 2"
 runs "$program" launch tiny -n 2 -n 4; ends 2; has "takes one value: give it once"

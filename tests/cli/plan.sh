@@ -95,8 +95,8 @@ assert plan["num_impossible"] == 2 * sum(row["points"] for row in rows["impossib
 assert plan["num_points"] == 2 * (15 + sum(row["sizes"] for row in rows["collectives"])) + plan["num_impossible"], plan
 PYTHON
 
-says "golden on 8 ranks" plan tests/data/plan.yaml                      # without -n, the plan has as many ranks as the largest point
-says "golden on 3 ranks: 29 points, 1 of them impossible" plan tests/data/plan.yaml --ranks 3 --repeats 1 --strategies ddp --models mlp --batch-sizes 2
+says "golden on 8 ranks" plan tests/data/plan.yaml                      # no -n: as large as the largest point
+says "golden on 3 ranks: 29 points, 1 of them impossible" plan tests/data/plan.yaml --ranks 3 --repeats 1 --strategy ddp --model mlp --batch-size 2
 says "the state of a rank needs 1.85 GiB, a rank has 1.00 GiB" plan suites/gpt2.yaml -n 1 --memory 1GiB --table impossible
 says "cannot run: 20 points, such as ddp, batch 4, 1 rank: the state of a rank needs 1.85 GiB" plan suites/gpt2.yaml -n 1 --memory 1GiB
 says "Note: a memory limit of 512 MiB is too small for GPUs" plan tests/data/plan.yaml -n 2 --memory 512MiB
@@ -169,8 +169,8 @@ refused "no YAML" "broken.yaml:2:1: not valid YAML" plan "$dir/broken.yaml"
 refused "a folder" "tests: cannot be read: it is a folder" plan tests
 printf '\x89HDF\r\n' >"$dir/study.yaml"
 refused "a study as suite" "not UTF-8" plan "$dir/study.yaml"
-refused "wrong override" "--strategies: unknown strategy 'dpp'; did you mean 'ddp'?" plan tests/data/plan.yaml --strategies dpp
-refused "override without use" "has no training block" plan suites/collectives.yaml --models mlp
+refused "wrong override" "--strategy: unknown strategy 'dpp'; did you mean 'ddp'?" plan tests/data/plan.yaml --strategy dpp
+refused "override without use" "has no training block" plan suites/collectives.yaml --model mlp
 
 mkdir "$dir/suites" && cp "$dir/typo.yaml" "$dir/suites"
 (cd "$dir" && "$shardmark" list) >"$dir/out"

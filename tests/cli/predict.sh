@@ -29,7 +29,7 @@ fi
 
 "$shardmark" predict shaped.h5 --ranks 8 --layouts --table layouts >layouts
 has layouts 'Layouts: a shortlist to measure' 'fsdp' 'zero_bubble' 'the fastest of' 'a rule of thumb' 'Checked on published layouts' 'No growth of steps with nodes counts in'
-"$shardmark" predict shaped.h5 --ranks 64 --ranks-per-node 8 --node-link nvlink4 --layouts --global-batch 64 --batch-sizes 1 --table layouts >layouts
+"$shardmark" predict shaped.h5 --ranks 64 --ranks-per-node 8 --node-link nvlink4 --layouts --global-batch 64 --batch-size 1 --table layouts >layouts
 has layouts 'sequence parallel' 'An extrapolation: tensor-parallel blocks were not measured'
 
 # The shortlist is a suite that plan and launch accept, with each layout in three starts of the ranks.
@@ -72,16 +72,16 @@ refuses '--plots' shaped.h5 --plots plots --json
 
 # Simulated steps are written in the same form as measured ones. They are complete, and as long as the table says.
 mkdir traces
-"$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace traces >written
+"$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-size 4 --trace traces >written
 has written 'written to traces'
-refuses 'exists; name another place' shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace traces
-"$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace made/here >written
+refuses 'exists; name another place' shaped.h5 --ranks 2 --strategy fsdp --batch-size 4 --trace traces
+"$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-size 4 --trace made/here >written
 has written 'written to made/here'
 "$shardmark" predict shaped.h5 --ranks 2,3 --global-batch 16 --strategy ddp --trace uneven_steps >written
 has written 'written to uneven_steps' 'Left out: 3 ranks' 'the ranks do not divide the global batch'
 refuses '--trace: the directory /sys/none cannot be made (' shaped.h5 --ranks 2 --trace /sys/none
 if can_use python3; then
-  "$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --csv of_traces >/dev/null
+  "$shardmark" predict shaped.h5 --ranks 2 --strategy fsdp --batch-size 4 --csv of_traces >/dev/null
   python3 - <<'PYTHON' || fail "simulated steps"
 import csv, glob, json
 steps_ms = sorted(float(r["step (ms)"]) for r in csv.DictReader(open("of_traces/predictions.csv", newline="")))
@@ -100,7 +100,7 @@ fi
 
 # If no layout is possible with the global batch, the error says which batch is.
 refuses 'no layout of 64 ranks takes a global batch of 32; take --global-batch 256 (' shaped.h5 --ranks 64 --ranks-per-node 1 --network ndr400 \
-  --layouts --global-batch 32 --batch-sizes 4 --strategy ddp
+  --layouts --global-batch 32 --batch-size 4 --strategy ddp
 
 # Points that are left out have a reason on the screen. If no point is left, the reason is the error.
 "$shardmark" predict shaped.h5 --ranks 2 --memory 1MiB >tight
@@ -110,8 +110,8 @@ has uneven 'Left out: 3 ranks' 'the ranks do not divide the global batch'
 refuses 'nothing can be predicted: 3 ranks (' shaped.h5 --ranks 3 --global-batch 16
 refuses 'groups of 2 do not divide 3 ranks' shaped.h5 --ranks 3 --strategy 'fsdp(group=2)'
 
-# A flag that has no meaning together with another one is refused.
-for flag in '--network ndr400' '--node-link nvlink4' '--ranks 8' '--ranks-per-node 8' '--strategy ddp' '--batch-sizes 4' '--memory 80GiB' \
+# A flag that another one leaves without meaning is refused.
+for flag in '--network ndr400' '--node-link nvlink4' '--ranks 8' '--ranks-per-node 8' '--strategy ddp' '--batch-size 4' '--memory 80GiB' \
   '--price 2' '--layouts'; do
   # shellcheck disable=SC2086
   refuses 'excludes' --published $flag
@@ -134,7 +134,7 @@ refuses 'ends before it begins' shaped.h5 --ranks 8..4
 refuses 'is not a link' shaped.h5 --network nonsense
 refuses 'unknown strategy' shaped.h5 --strategy nonsense
 refuses '--memory' shaped.h5 --memory much
-refuses '--global-batch' shaped.h5 --global-batch 8 --batch-sizes 4
+refuses '--global-batch' shaped.h5 --global-batch 8 --batch-size 4
 refuses 'no times of blocks' small.h5
 refuses 'name a study'
 refuses '--published needs no study: leave out shaped.h5' shaped.h5 --published

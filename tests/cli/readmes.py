@@ -368,7 +368,7 @@ def check_the_checks():
         "`build/shardmark report x.h5 --fast`": "report has no flag --fast",
         "`shardmark launch quick -n 2 -- --fast`": "run has no flag --fast",
         "`shardmark plan no-such-suite`": "no such suite",
-        "`mpirun -n 2 shardmark run quick -o x.h5 --strategies fdsp`": "fdsp",
+        "`mpirun -n 2 shardmark run quick -o x.h5 --strategy fdsp`": "fdsp",
         "`shardmark report x.h5 --table strategy_table`": "there is no table strategy_table",
         "`make runn SUITE=suites/quick.yaml`": "make has no target runn",
         "`make run SUTE=suites/quick.yaml`": "make has no variable SUTE",
@@ -378,7 +378,7 @@ def check_the_checks():
         "<!-- output of: build/shardmark plan quick -n 2; lines 1 -->\n```text\nquick on 3 ranks\n```": "prints something else",
         "<!-- lines of: LICENSE -->\n```text\nBSD License\n```": "this line is not in LICENSE",
     }
-    right = ("# A heading, `code` and [a link](README.md)\n[up](#a-heading-code-and-a-link)\n\n`shardmark plan quick -n 2 --strategies ddp fsdp`\n\n"
+    right = ("# A heading, `code` and [a link](README.md)\n[up](#a-heading-code-and-a-link)\n\n`shardmark plan quick -n 2 --strategy ddp fsdp`\n\n"
              "    build/shardmark submit --nodes 2 --gpus-per-node 8 scaling -- --ranks 8 16    # a comment\n"
              "    mpirun -n 4 --hostfile hosts build/shardmark doctor --pairs | tail\n    shardmark   16777216   3961.0\n")
     global unchecked, num_commands, num_links

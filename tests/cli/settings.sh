@@ -52,10 +52,10 @@ runs "$program" launch s.yaml -n 2 -o all.h5 --resume
 ends 0; has "start 2 of 2" "finished before"
 runs "$program" launch s.yaml -n 2 -o other.h5 -- --threads 2
 ends 2; has "the suite lists threads under environment; leave out --threads after --"
-runs "$program" launch s.yaml -n 2 -o flag.h5 -- --environments bind=none bind=auto
+runs "$program" launch s.yaml -n 2 -o flag.h5 -- --environment bind=none bind=auto
 ends 0; has "start 2 of 2: bind=auto" "2 points measured, 2 of other settings"
-runs "$program" launch s.yaml -n 2 -o flag.h5 -- --environments "HOME=/tmp"
-ends 2; has "--environments: 'HOME': not a variable that a suite may set"
+runs "$program" launch s.yaml -n 2 -o flag.h5 -- --environment "HOME=/tmp"
+ends 2; has "--environment: 'HOME': not a variable that a suite may set"
 
 # --- each repetition is a start of its own, by turns; only then is there a verdict --------------------------------------
 cat >turns.yaml <<'Y'

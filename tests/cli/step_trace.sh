@@ -94,9 +94,8 @@ ids = {point["id"] for point in json.load(open("auto.json"))["points"]}
 assert {name.rsplit("-", 1)[1][:-5] for name in glob.glob("auto/*.json")} == ids, (glob.glob("auto/*.json"), ids)
 PYTHON
 
-# A study is resumed with further points. If the trace of one of these belongs to another run, the run stops; its own
-# traces do not stop it.
-ranks 0 run suite.yaml -o part.h5 --device cpu --strategies fsdp --trace part
+# A study that goes on with further points: another run's trace of one of these stops it, its own do not.
+ranks 0 run suite.yaml -o part.h5 --device cpu --strategy fsdp --trace part
 cp traces/ddp-*.json part/
 ranks 2 run suite.yaml -o part.h5 --device cpu --trace part --resume
 grep -q 'part/ddp-2-ranks-.*exists' err || fail "a trace of another study"

@@ -115,10 +115,10 @@ check_job() {
 for ranks in $(seq 2 2 $count); do
   write_suite "$ranks"
   use_launcher srun
-  check_job "$(submit "$ranks" suites/tiny.yaml -- --batch-sizes 4 --steps 3)" "$ranks" 8
+  check_job "$(submit "$ranks" suites/tiny.yaml -- --batch-size 4 --steps 3)" "$ranks" 8
   echo "srun: a sweep on $ranks nodes, after $SECONDS s"
   use_launcher mpirun
-  check_job "$(submit_script "$ranks" -- --batch-sizes 4 --steps 3)" "$ranks" 8
+  check_job "$(submit_script "$ranks" -- --batch-size 4 --steps 3)" "$ranks" 8
   echo "mpirun: a sweep on $ranks nodes, after $SECONDS s"
 done
 

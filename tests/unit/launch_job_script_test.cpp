@@ -128,7 +128,7 @@ TEST(JobScript, IsNoShellForItsUsersText) {
   const ScratchDirectory scratch;
   JobOptions nasty = options(scratch);
   nasty.suites = {"a b'; touch $(echo oops) `id` \"$HOME\" \\.yaml"};
-  nasty.flags = {"--strategies", "fsdp(shard=full)", "'; exit 3; '"};
+  nasty.flags = {"--strategy", "fsdp(shard=full)", "'; exit 3; '"};
   const auto words = called_with(scratch, nasty);
   EXPECT_EQ(words.at(1), nasty.suites[0]);
   EXPECT_EQ(std::vector<std::string>(words.end() - 3, words.end()), nasty.flags);

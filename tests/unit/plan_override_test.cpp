@@ -107,11 +107,11 @@ TEST(Overrides, OfAnAxisThatNoBlockHasAreErrors) {
   Overrides strategies;
   strategies.axes["strategy"] = {"ddp"};
   EXPECT_EQ(error_of(kCollectives, strategies),
-            "--strategies: s.yaml has no training block; leave the flag out or choose another suite");
+            "--strategy: s.yaml has no training block; leave the flag out or choose another suite");
   Overrides batches;
   batches.axes["batch_size"] = {"4"};
   EXPECT_EQ(error_of("training: {model: mlp, strategy: ddp, global_batch: 4}", batches),
-            "--batch-sizes: s.yaml has no training block with batch_size; leave the flag out or choose "
+            "--batch-size: s.yaml has no training block with batch_size; leave the flag out or choose "
             "another suite");
 }
 
@@ -123,13 +123,13 @@ TEST(Overrides, WrongValuesAreErrors) {
   };
   EXPECT_THAT(with([](Overrides& o) { o.axes["strategy"] = {"dpp"}; }),
               testing::StartsWith(
-                  "--strategies: unknown strategy 'dpp'; did you mean 'ddp'? accepted: auto, ddp, fsdp"));
+                  "--strategy: unknown strategy 'dpp'; did you mean 'ddp'? accepted: auto, ddp, fsdp"));
   EXPECT_THAT(with([](Overrides& o) { o.axes["strategy"] = {"fsdp(shard=half)"}; }),
-              testing::StartsWith("--strategies: option 'shard' of strategy fsdp is \"half\""));
+              testing::StartsWith("--strategy: option 'shard' of strategy fsdp is \"half\""));
   EXPECT_THAT(with([](Overrides& o) { o.axes["strategy"] = {"fsdp("}; }),
-              testing::StartsWith("--strategies: 'fsdp('"));
+              testing::StartsWith("--strategy: 'fsdp('"));
   EXPECT_THAT(with([](Overrides& o) { o.axes["model"] = {"gpt2(heads=5)"}; }),
-              testing::StartsWith("--models: gpt2: width 768 is not a multiple of heads 5"));
+              testing::StartsWith("--model: gpt2: width 768 is not a multiple of heads 5"));
 }
 
 }  // namespace

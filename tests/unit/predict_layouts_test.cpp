@@ -201,7 +201,7 @@ TEST_F(PredictLayouts, SayWhatWouldHaveOne) {
     why = error.what();
   }
   EXPECT_THAT(why, HasSubstr("no layout of 8 ranks takes a global batch of 24; take --global-batch 25 ("));
-  EXPECT_THAT(why, HasSubstr("), or --batch-sizes 4 ("));
+  EXPECT_THAT(why, HasSubstr("), or --batch-size 4 ("));
   query.global_batch = 25;
   EXPECT_FALSE(tables_of(query).empty());
   query.global_batch = 24;
