@@ -182,8 +182,7 @@ const std::map<std::string, CommandRow>& rows() {
       {"train",
        {std::string(kWorld) +
             "file --transport --batch-size --global-batch --steps --epochs --seed --deterministic --lr "
-            "--momentum "
-            "--weight-decay --beta1 --beta2 --eps --schedule --warmup --scale-lr --log-every --eval-batches "
+            "--schedule --warmup --scale-lr --log-every --eval-batches "
             "--output --checkpoint --checkpoint-every --resume --weights --save-weights --trace "
             "--memory-limit",
         {{"--eval-every", [](const Given& given) { return given.value("--eval-batches") != "0"; },

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -57,12 +59,27 @@ std::string nearest_flag(const CLI::App& command, const std::string& word) {
   return text.starts_with("did you mean") ? text.substr(0, text.find('?') + 2) : "";
 }
 
+// What nccl-tests' flags that mean something else here are called; "" for others.
+std::string instead_of_flag_of_nccl_tests(const std::vector<std::string>& unknown) {
+  constexpr std::array<std::pair<const char*, const char*>, 3> kInstead = {
+      {{"-n",
+        "-n is the number of ranks in all commands: mpirun -n 8 shardmark collective ...; iterations: "
+        "--iters"},
+       {"-o", "-o is a file to write in all commands; the operator: --op"},
+       {"-g", "one rank has one GPU: mpirun -n 8 shardmark collective ... takes 8"}}};
+  for (const auto& [flag, text] : kInstead)
+    if (std::find(unknown.begin(), unknown.end(), flag) != unknown.end()) return text;
+  return "";
+}
+
 // The message about arguments that a command does not know. CLI11 lists them from the last to the first.
 std::string message_of_unknown(const CLI::App& command, const std::vector<std::string>& words) {
   const std::string name = command.get_name();
   const std::vector<std::string> unknown = command.remaining();
   if (name == "launch" || name == "submit")
     if (std::string message = belonging_to_run(words, unknown); !message.empty()) return message;
+  if (name == "collective")
+    if (std::string message = instead_of_flag_of_nccl_tests(unknown); !message.empty()) return message;
   return fmt::format("The following argument{} not expected: {} ({}see shardmark {} --help)",
                      unknown.size() == 1 ? " was" : "s were", fmt::join(unknown, " "),
                      nearest_flag(command, unknown.front()), name);

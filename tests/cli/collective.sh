@@ -16,7 +16,7 @@ fail() {
 }
 run() { "${mpirun[@]}" "$shardmark" collective "$@" --device cpu >"$scratch/out" 2>"$scratch/err"; }
 
-run all_reduce -b 8 -e 1M -f 8 -n 5 || fail "all_reduce failed"
+run all_reduce -b 8 -e 1M -f 8 --iters 5 || fail "all_reduce failed"
 [ "$(grep -vc '^#' "$scratch/out")" = 6 ] || fail "one line for each size from 8 B to 1 MiB"
 awk '!/^#/ && (NF != 13 || $9 != 0 || $13 != 0 || $6 <= 0 || $10 <= 0) {exit 1}' "$scratch/out" || fail "13 columns, none wrong"
 # busbw is algbw x 2(n-1)/n, which is algbw on 2 ranks. algbw is bytes / time.
@@ -24,9 +24,9 @@ awk '$1 == 262144 {a = $1 / $6 / 1000; exit !($7 == $8 && $7 > 0.98 * a - 0.01 &
   fail "bandwidth by nccl-tests' definition"
 grep -q '^# Out of bounds values : 0 OK' "$scratch/out" || fail "footer"
 
-run all_to_all -b 1000 -e 3000 -i 1000 -d all -n 2 || fail "all_to_all of all types failed"
+run all_to_all -b 1000 -e 3000 -i 1000 -d all --iters 2 || fail "all_to_all of all types failed"
 [ "$(grep -vc '^#' "$scratch/out")" = 15 ] || fail "3 sizes of 5 types"
-run reduce -b 4K -e 4K -o all -n 2 -w 0 -c 0 || fail "reduce with all operations failed"
+run reduce -b 4K -e 4K --op all --iters 2 -w 0 -c 0 || fail "reduce with all operations failed"
 [ "$(grep -c 'N/A' "$scratch/out")" = 4 ] || fail "unverified where -c 0"
 
 refused() { # the text of the one line, then the arguments
@@ -37,7 +37,10 @@ refused() { # the text of the one line, then the arguments
   [ "$(wc -l <"$scratch/lines")" = 1 ] || fail "$*: not one line"
   grep -q -- "$words" "$scratch/lines" || fail "$*: the line does not say '$words'"
 }
-refused "average of integers" all_reduce -d int32 -o avg
+refused "nccl-tests' letter of iterations: -n is the number of ranks in all commands" all_reduce -n 5
+refused "nccl-tests' letter of operators: the operator: --op" all_reduce -o max
+refused "several GPUs of a rank: one rank has one GPU" all_reduce -g 8
+refused "average of integers" all_reduce -d int32 --op avg
 refused "--minbytes 8 is above --maxbytes 4" all_reduce -b 8 -e 4
 refused "makes more than 100000 sizes" all_reduce -b 8 -e 1TiB -i 1
 refused "out of memory" all_reduce -b 1TiB -e 1TiB
@@ -48,14 +51,14 @@ printf '1\n' >"$scratch/short"
 refused "short:1: 1 count, for 2 ranks" all_to_all_v --parts "counts(file=\"$scratch/short\")"
 grep -q '^#' "$scratch/out" && fail "the header stands before the refusal"
 printf '1 0\n0 1\n' >"$scratch/own"
-run all_to_all_v -b 1M -e 1M -n 3 -d double --parts "counts(file=\"$scratch/own\")" || fail "parts that stay where they are"
+run all_to_all_v -b 1M -e 1M --iters 3 -d double --parts "counts(file=\"$scratch/own\")" || fail "parts that stay where they are"
 awk '!/^#/ && ($3 != "double" || $8 != 0 || $7 <= 0) {exit 1}' "$scratch/out" || fail "bus bandwidth of what moves nowhere"
 printf '0 1\n1 0\n' >"$scratch/other"
-run all_to_all_v -b 1M -e 1M -n 3 --parts "counts(file=\"$scratch/other\")" || fail "parts that all move"
+run all_to_all_v -b 1M -e 1M --iters 3 --parts "counts(file=\"$scratch/other\")" || fail "parts that all move"
 awk '!/^#/ && ($3 != "float" || $8 != $7) {exit 1}' "$scratch/out" || fail "bus bandwidth of what moves as a whole"
 
-# A launcher that started several jobs of one rank each instead of one job is detected.
-started() { env -u OMPI_COMM_WORLD_SIZE "$@" timeout 60 "$shardmark" collective all_reduce -b 32 -e 32 -n 1 --device cpu >"$scratch/out" 2>"$scratch/err"; }
+# A launcher that started several worlds of one rank.
+started() { env -u OMPI_COMM_WORLD_SIZE "$@" timeout 60 "$shardmark" collective all_reduce -b 32 -e 32 --iters 1 --device cpu >"$scratch/out" 2>"$scratch/err"; }
 for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE MV2_COMM_WORLD_SIZE JSM_NAMESPACE_SIZE PALS_NRANKS PALS_LOCAL_SIZE FLUX_JOB_SIZE \
   SLURM_STEP_NUM_TASKS WORLD_SIZE; do
   started "$variable=4" && fail "$variable=4 with one rank was accepted"
@@ -66,7 +69,7 @@ done
 grep -q "^shardmark: 1 rank: nothing to communicate" "$scratch/err" || fail "one rank says nothing"
 started SLURM_STEP_NUM_TASKS=1 PMI_SIZE=1 WORLD_SIZE=4 RANK=0 LOCAL_RANK=0 TORCHELASTIC_RUN_ID=none && fail "torchrun in a step was accepted"
 grep -q "torchrun .*started 4 ranks (WORLD_SIZE)" "$scratch/err" || fail "torchrun in a step is not named"
-WORLD_SIZE=8 run all_reduce -b 32 -e 32 -n 1 || fail "mpirun in a pod of WORLD_SIZE=8 was refused"
+WORLD_SIZE=8 run all_reduce -b 32 -e 32 --iters 1 || fail "mpirun in a pod of WORLD_SIZE=8 was refused"
 
 # One group of a heterogeneous Slurm job is refused. Variables left over from another such job are ignored.
 groups=(SLURM_HET_SIZE=2 SLURM_JOB_ID_HET_GROUP_0=70 SLURM_JOB_ID_HET_GROUP_1=71 SLURM_JOB_NUM_NODES_HET_GROUP_1=2)

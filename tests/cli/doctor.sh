@@ -60,7 +60,7 @@ if [ "$(nproc)" -ge 2 ]; then
   [ "$first" != "$second" ] || fail "two ranks on $(nproc) cores share $first"
   json 'assert all(r["cpu"]["bound_by"] == "shardmark" for r in document["ranks"]), document' || fail "who bound"
   cat >threads.sh <<'S'
-"$1" collective all_reduce -b 32M -e 32M -n 60 --device cpu >/dev/null 2>&1 &
+"$1" collective all_reduce -b 32M -e 32M --iters 60 --device cpu >/dev/null 2>&1 &
 sleep 3
 grep -h Cpus_allowed_list /proc/$!/task/*/status | sort -u | wc -l
 wait
@@ -146,11 +146,11 @@ if ! nvidia-smi >/dev/null 2>&1; then
   old_driver ranks 2 "$program" doctor --strict >out 2>err && fail "a driver that is too old, but healthy"
   has out "error   ranks 0-1: 8 GPUs (NVIDIA A100-PCIE-40GB)" "the driver is 550.54.15, CUDA 13.0 needs 580 or newer" \
     "fix: install driver 580 or newer" "--device cpu"
-  old_driver ranks 2 "$program" collective all_reduce -b 1K -e 1K -n 5 >out 2>err
+  old_driver ranks 2 "$program" collective all_reduce -b 1K -e 1K --iters 5 >out 2>err
   [ $? = 2 ] || fail "a run under a driver that is too old: $(cat out err)"
   [ "$(grep -c '^shardmark:' err)" = 1 ] || fail "not one line: $(cat err)"
   has err "the driver is 550.54.15"
-  old_driver ranks 2 "$program" collective all_reduce -b 1K -e 1K -n 5 --device cpu >out 2>err || fail "--device cpu: $(cat out err)"
+  old_driver ranks 2 "$program" collective all_reduce -b 1K -e 1K --iters 5 --device cpu >out 2>err || fail "--device cpu: $(cat out err)"
   LD_LIBRARY_PATH=$PWD/nvml CUDA_VISIBLE_DEVICES='' "$program" doctor --strict >out 2>err && fail "no GPU is to be seen, but healthy"
   has out "CUDA_VISIBLE_DEVICES='' names none of the 8 GPUs on"
   LD_LIBRARY_PATH=$PWD/nvml CUDA_VISIBLE_DEVICES=0 "$program" doctor --strict >out 2>err && fail "no libcuda, but healthy"

@@ -15,7 +15,7 @@ training: {model: mlp, strategy: ddp, batch_size: 1, ranks: 1}
 """
 # The cheapest valid command line of each command. A flag that is already in it is replaced.
 BASE = {
-    "collective": ["all_reduce", "-b", "8", "-e", "8", "-n", "1", "--device", "cpu"],
+    "collective": ["all_reduce", "-b", "8", "-e", "8", "--iters", "1", "--device", "cpu"],
     "completion": ["bash"],
     "compare": ["small.h5", "again.h5"],
     "doctor": ["--device", "cpu"],

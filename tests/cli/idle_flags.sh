@@ -78,7 +78,7 @@ if [[ -x $shardmark-torch ]]; then
   idle '--overwrite' doctor --overwrite
   idle '--transport' doctor --transport mpi
   idle '--stepbytes' collective all_reduce -i 8 -f 2
-  idle '--op' collective all_gather -o max
+  idle '--op' collective all_gather --op max
   idle '--steps' run tiny.yaml -o x.h5 --duration 1m --steps 5
   idle '--trace' run calls.yaml -o x.h5 --device cpu --trace traces
   idle '--transport mpi' run calls.yaml -o x.h5 --device cpu --transport mpi

@@ -17,8 +17,8 @@ same_flops() {
     fail "another number of FLOPs for a token"
 }
 
-# A run with all features. The following runs are compared with its losses.
-train 2 0 --strategy fsdp --steps 8 --batch-size 6 --schedule cosine --warmup 2 --eval-every 4 --weight_decay 0.1 --deterministic \
+# A run with everything; its losses are the yardstick of what follows.
+train 2 0 --strategy fsdp --steps 8 --batch-size 6 --schedule cosine --warmup 2 --eval-every 4 --optimizer "adamw(weight_decay=0.1)" --deterministic \
   --checkpoint whole --checkpoint-every 4 --save-weights a.safetensors -o run.h5
 says 'held-out loss'
 losses 1 8 >losses
@@ -38,7 +38,7 @@ for other in '3 zero3' '4 fsdp(shard=optimizer)' '1 single'; do
   read -r n strategy <<<"$other"
   mkdir "$n"
   cp whole/step-000000004.safetensors "$n"
-  train "$n" 0 --strategy "$strategy" --steps 8 --schedule cosine --warmup 2 --weight_decay 0.1 \
+  train "$n" 0 --strategy "$strategy" --steps 8 --schedule cosine --warmup 2 --optimizer "adamw(weight_decay=0.1)" \
     --checkpoint "$n" --resume
   says 'continuing after step 4'
   same_flops "$n"
@@ -55,7 +55,7 @@ awk 'NR == FNR {last = $2; next} $1 == 1 && $2 > last + 0.5 {exit 1}' losses <(l
 head -c 20000 a.safetensors >cut.safetensors
 refuses 'truncated' --weights cut.safetensors
 refuses 'is of another model' --weights a.safetensors --model 'gpt2(layers=1, width=32, heads=2, sequence=32, vocabulary=256)'
-refuses 'optimizer' --momentum 0.9
+refuses 'momentum' --optimizer 'adamw(momentum=0.9)'
 ranks=2 refuses 'one rank' --strategy single
 refuses 'need --checkpoint' --resume
 mkdir other && cp whole/step-000000008.safetensors other

@@ -72,12 +72,12 @@ rm -rf go
 train 1 0 "${flags[@]}" --schedule cosine --steps 3
 train 1 0 "${flags[@]}" --schedule cosine --steps 5 --resume
 warns "the schedule's horizon was 3 steps up to step 3, and is 5 steps from here on$differs"
-train 1 0 "${flags[@]}" --steps 6 --resume --lr 0.002 --clip 1 --warmup 2 --precision fp64 --beta2 0.99
+train 1 0 "${flags[@]}" --steps 6 --resume --lr 0.002 --clip 1 --warmup 2 --precision fp64 --optimizer "adamw(beta2=0.99)"
 warns "schedule was cosine(end=0.0) up to step 5, and is constant from here on$differs" \
   "lr was 0.0003 up to step 5, and is 0.002 from here on$differs" "clip_norm was 0.0 up to step 5, and is 1.0 from here on$differs" \
   "warmup was 0 up to step 5, and is 2 from here on$differs" "precision was fp32 up to step 5, and is fp64 from here on$differs" \
   "beta2 was 0.95 up to step 5, and is 0.99 from here on$differs"
-train 1 0 "${flags[@]}" --steps 7 --resume --lr 0.002 --clip 1 --warmup 2 --precision fp64 --beta2 0.99
+train 1 0 "${flags[@]}" --steps 7 --resume --lr 0.002 --clip 1 --warmup 2 --precision fp64 --optimizer "adamw(beta2=0.99)"
 warns
 
 # fp16 has a loss scale, which no other precision has.

@@ -247,11 +247,10 @@ int run(const CollectiveFlags& flags) {
   const bool prints = world.rank() == 0;
   checked.print_warnings(/*quiet=*/true);
   if (prints && world.size() == 1)
-    log_line(
-        fmt::format("1 rank: nothing to communicate, so the bus bandwidth is 0; start several with mpirun -n "
-                    "RANKS shardmark "
-                    "collective {} (-n here is the number of operations)",
-                    flags.operation));
+    log_line(fmt::format(
+        "1 rank: nothing to communicate, so the bus bandwidth is 0; start several: mpirun -n RANKS "
+        "shardmark collective {}",
+        flags.operation));
   if (prints) print_head(*comm, flags, doctor::placement_line(checked.ranks));
   // Measure every size with every element type and reduction.
   Totals totals;
@@ -287,13 +286,13 @@ std::function<int()> define_collective(CLI::App& app) {
   add_value(app, "-f,--stepfactor", flags->factor, Whole{2, values::kMessage.most}, "factor between sizes");
   add_value(app, "-d,--datatype", flags->dtype, words_of(specs::dtype_names(), kDtypes), "element type")
       ->capture_default_str();
-  add_value(app, "-o,--op", flags->reduction, words_of(specs::reduction_names(), kReductions), "reduction")
+  add_value(app, "--op", flags->reduction, words_of(specs::reduction_names(), kReductions), "reduction")
       ->capture_default_str();
   app.add_option("--parts", flags->parts,
                  "of all_to_all_v, how much each rank gets: equal, \"hot(share=0.5)\", \"zipf(exponent=1)\", "
                  "\"counts(file=x.csv)\"")
       ->capture_default_str();
-  add_value(app, "-n,--iters", flags->iterations, values::kSteps, "timed operations of each size")
+  add_value(app, "--iters", flags->iterations, values::kSteps, "timed operations of each size")
       ->capture_default_str();
   add_value(app, "-w,--warmup_iters", flags->warmup, values::kStepsOrNone, "warm-up operations of each size")
       ->capture_default_str();
