@@ -151,11 +151,7 @@ const std::map<std::string, CommandRow>& rows() {
           kNothingReplaced}}}},
       {"plan",
        {std::string(kTables) + "suite --step --rank -n --memory --repeats --seed --duration",
-        {{"--samples", [](const Given& given) { return given.shows({"samples"}); },
-          "it prints the table samples, which --table leaves out; add --table samples"},
-         of_steps,
-         of_time_limit,
-         {"--overwrite", writes_tables, kNothingReplaced}}}},
+        {of_steps, of_time_limit, {"--overwrite", writes_tables, kNothingReplaced}}}},
       {"launch",
        {"suite flags -n --output --resume --rerun-failed --launcher --launcher-flag --container "
         "--ranks-per-node --print",

@@ -53,7 +53,6 @@ struct PlanOptions {
   StepOptions step;
   int64_t ranks = 0;
   int64_t memory_bytes = 0;  // 0: unknown
-  int64_t num_samples = 0;
   TableOutput output;
   Overrides overrides;
 };
@@ -162,7 +161,7 @@ int print_plan(const PlanOptions& options) {
   const int64_t limit =
       world.memory_per_rank_bytes > 0 ? world.memory_per_rank_bytes : suite.memory_limit_bytes;
   const Expectations expected = expect_all(plan);
-  auto tables = plan_tables(plan, expected, world, limit, options.num_samples);
+  auto tables = plan_tables(plan, expected, world, limit);
   const auto totals = plan_totals(plan, expected);
   const std::string note = gpu_note(suite, world);
   if (options.output.json) {
@@ -174,8 +173,6 @@ int print_plan(const PlanOptions& options) {
     for (std::string& line : starts_text(plan)) overview.studies.push_back(std::move(line));
     if (!note.empty()) overview.studies.push_back("Note: " + note);
     write_first_screen(std::move(overview), tables, options.output);
-    for (const Table& table : tables)
-      if (table.key == "samples") print("\n" + to_text(table, options.output.explanations()));
   } else {
     if (options.output.all)
       print(totals_text(suite, world, totals) + "\n" + (note.empty() ? "" : "Note: " + note + "\n") + "\n");
@@ -260,8 +257,6 @@ std::function<int()> define_plan(CLI::App& app) {
             "world size; default: that of the suite's largest point");
   add_value(app, "--memory", options->memory_bytes, values::kMemory,
             "memory of a rank, such as 80GiB: points whose state needs more are impossible");
-  add_value(app, "--samples", options->num_samples, values::kSamples,
-            "also print this many of the first samples of each rank");
   add_table_flags(app, options->output);
   add_override_flags(app, options->overrides);
   const auto is_of_step = [&](const CLI::Option* option) {

@@ -69,7 +69,7 @@ std::string impossible_name(const Point& point) {
 }
 
 std::vector<Table> plan_tables(const std::vector<Point>& plan, const Expectations& expected,
-                               const World& world, int64_t limit_bytes, int64_t num_samples) {
+                               const World& world, int64_t limit_bytes) {
   std::vector<const Point*> training, open, collectives, impossible;
   for (const auto& point : plan) {
     if (point.repeat != 0) continue;
@@ -85,10 +85,6 @@ std::vector<Table> plan_tables(const std::vector<Point>& plan, const Expectation
   if (!training.empty()) tables.push_back(training_table(training, expected, limit_bytes));
   if (Table moved = communication_table(training, expected); !moved.rows.empty())
     tables.push_back(std::move(moved));
-  if (num_samples > 0) {
-    training.insert(training.end(), open.begin(), open.end());
-    tables.push_back(samples_table(training, num_samples));
-  }
   if (!open.empty()) tables.push_back(auto_table(open, world));
   if (!collectives.empty()) tables.push_back(collectives_table(collectives));
   if (!impossible.empty()) tables.push_back(impossible_table(impossible));

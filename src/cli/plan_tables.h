@@ -12,10 +12,9 @@
 namespace shardmark {
 
 // Returns the tables "training", "communication", "auto", "collectives" and "impossible" that have rows.
-// Repetitions are one row. limit_bytes is the memory of a rank, for the largest batches; 0: unknown. If
-// num_samples is above 0, the table "samples" with this many samples of each rank is added.
+// Repetitions are one row. limit_bytes is the memory of a rank, for the largest batches; 0: unknown.
 std::vector<Table> plan_tables(const std::vector<Point>& plan, const Expectations& expected,
-                               const World& world, int64_t limit_bytes, int64_t num_samples);
+                               const World& world, int64_t limit_bytes);
 
 // The first screen: a row for each strategy of a setting, and for each collective.
 Overview plan_overview(const std::vector<Point>& plan, const Expectations& expected);
@@ -37,7 +36,6 @@ Table auto_table(const std::vector<const Point*>& points, const World& world);
 Table training_table(const std::vector<const Point*>& points, const Expectations& expected,
                      int64_t limit_bytes);
 Table communication_table(const std::vector<const Point*>& points, const Expectations& expected);
-Table samples_table(const std::vector<const Point*>& points, int64_t count);
 Table collectives_table(const std::vector<const Point*>& points);
 OverviewTable collectives_answer(const std::vector<const Point*>& points);
 // Columns for the transport, the environment, and how long a point is measured. A sustained run has no step

@@ -34,8 +34,6 @@ std::string takes_cifar10(const SampleShape& sample) {
   return {};
 }
 
-int64_t no_count(const Options&) { return 0; }
-
 constexpr const char* kPatterns = "patterns from the working directory, or else from the suite's folder: ";
 
 std::string patterns_of_files(const Options& options) { return options.at("files").get<std::string>(); }
@@ -59,15 +57,13 @@ const std::map<std::string, DataSpec>& data_specs() {
       {"synthetic",
        {"synthetic samples for any model, learnable",
         {{"size", OptionType::integer, 4096, "samples in an epoch", {}, 1, kMostSamples}},
-        fits_all,
-        [](const Options& options) { return options.at("size").get<int64_t>(); }}},
+        fits_all}},
       {"cifar10",
        {"CIFAR-10's training set, its binary files",
         {{"dir", OptionType::text, "data/cifar-10-batches-bin",
           "folder of data_batch_1.bin to data_batch_5.bin"},
          {"augment", OptionType::boolean, true, "random crop and flip"}},
         takes_cifar10,
-        [](const Options&) { return int64_t{50'000}; },
         [](const Options& options) {
           return options.at("dir").get<std::string>() + "/data_batch_[1-5].bin";
         }}},
@@ -96,13 +92,11 @@ const std::map<std::string, DataSpec>& data_specs() {
           -1,
           kMostToken}},
         takes_tokens,
-        no_count,
         patterns_of_token_files}},
       {"text",
        {"the bytes of text files, one token per byte",
         {{"files", OptionType::text, nullptr, std::string(kPatterns) + "\"texts/*.txt\""}},
         takes_bytes,
-        no_count,
         patterns_of_files}},
   };
   return table;

@@ -17,8 +17,6 @@ struct DataSpec {
   // Why a model that takes such samples cannot train on this data. Empty if it can. It does not look into
   // files, which data/ does.
   std::string (*mismatch)(const SampleShape& sample);
-  // The number of training samples in an epoch. 0: it depends on the files.
-  int64_t (*num_samples)(const Options& options) = [](const Options&) { return int64_t{0}; };
   // The patterns of the files that it reads, separated by blanks. Empty if it reads none.
   std::string (*files)(const Options& options) = [](const Options&) { return std::string(); };
 };

@@ -209,7 +209,6 @@ hashes plan-csv plan plan.yaml --csv o
 hashes plan-markdown plan plan.yaml --markdown
 shows plan-small-memory plan plan.yaml -n 2 --memory 512MiB
 shows plan-impossible plan scaling.yaml -n 4 --model gpt2 --memory 1GiB --table impossible
-shows plan-samples plan plan.yaml -n 2 --samples 3 --table samples
 shows plan-step-ddp plan --step ddp --model 'gpt2(layers=2)' -n 2 --accumulation 2 --clip 1
 shows plan-step-fsdp plan --step 'fsdp(prefetch=2)' --model 'gpt2(layers=2)' -n 4 --recompute 1
 shows plan-step-stages plan --step zero3 --model 'gpt2(layers=4)' -n 8 --rank 3 --tensor 2 --pipeline 2 --accumulation 2

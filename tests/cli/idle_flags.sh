@@ -40,7 +40,6 @@ idle '--price' predict shaped.h5 --ranks 8 --table held_out --price 2
 idle '--step' predict --table overhead --step 100ms
 idle '--margin' compare small.h5 again.h5 --write-baseline b.json --margin 3
 idle '--csv' compare small.h5 again.h5 --write-baseline b.json --csv folder
-idle '--samples' plan tiny.yaml --table training --samples 2
 idle '--steps' plan tiny.yaml --duration 1m --steps 5
 idle '--time-limit' plan tiny.yaml --duration 1m --time-limit 5
 idle 'after --: --steps' launch tiny.yaml --print --container apptainer -- --duration 1m --steps 5

@@ -105,22 +105,7 @@ if "$shardmark" plan suites/gpu-memory.yaml -n 2 | grep -q "too small for GPUs";
 says "suites/quick.yaml" list
 says "fsdp" list
 
-# The samples of each rank: the ranks together see all samples of an epoch, and none of them twice.
-says "The first 3 samples of each rank" plan tests/data/plan.yaml -n 2 --samples 3
-printf 'ranks: [4]\ntraining: {model: mlp, data: {synthetic: {size: 24}}, strategy: [ddp, zero3], batch_size: 2, accumulation: 3}\n' >"$dir/samples.yaml"
-"$shardmark" plan "$dir/samples.yaml" --samples 6 --json >"$dir/samples.json"
-python3 - "$dir/samples.json" <<'PYTHON' || fail "the samples of the ranks"
-import json, sys
-rows = [table for table in json.load(open(sys.argv[1]))["tables"] if table["key"] == "samples"][0]["rows"]
-assert [row["rank"] for row in rows] == [0, 1, 2, 3], rows  # both strategies see the same samples
-seen = [int(index) for row in rows for index in row["first"].split(", ")]
-assert sorted(seen) == list(range(24)) and seen != sorted(seen), seen
-PYTHON
-says "epoch 1: " plan "$dir/samples.yaml" --samples 7
-printf 'training: {model: {gpt2: {sequence: 32}}, data: {text: {files: README.md}}, strategy: ddp, batch_size: 2}\n' >"$dir/text.yaml"
-says "Left out: text(files=README.md): how many samples" plan "$dir/text.yaml" --samples 2 --all
-
-# plan --step excludes the arguments of a suite, and vice versa.
+# A step takes nothing of a suite, and a suite nothing of a step.
 says "backward of h.0" plan --step ddp --model "gpt2(layers=1)" -n 2 --accumulation 2
 says "executed by rank 1 of 2" plan --step zero3 --model "gpt2(layers=1)" -n 2 --rank 1
 says "forward again of h.0" plan --step fsdp --model "gpt2(layers=1)" -n 2 --recompute 1
@@ -128,13 +113,13 @@ says "forward again of h.0" plan --step fsdp --model "gpt2(layers=1)" -n 2 --rec
 refused "a word that is none of the axis" "--recompute: expected" plan --step fsdp --model "gpt2(layers=1)" -n 2 --recompute all
 says "sum the squares of the gradients" plan --step ddp --model mlp -n 2 --clip 1
 refused "a rank too many" "--rank 2: expected a rank from 0 to 1, of 2 ranks (-n)" plan --step ddp -n 2 --rank 2
-for flag in --json --all --explain "--csv $dir/csv" --markdown "--table training" "--samples 2" "--memory 1GiB" "--repeats 2" "--seed 1"; do
+for flag in --json --all --explain "--csv $dir/csv" --markdown "--table training" "--memory 1GiB" "--repeats 2" "--seed 1"; do
   # shellcheck disable=SC2086
   refused "a step with $flag" "--step excludes ${flag%% *}" plan --step ddp -n 2 $flag
 done
 refused "a step of a suite" "suite excludes --step" plan suites/quick.yaml --step ddp
-refused "the model of no step" "--model requires --step" plan suites/quick.yaml --model mlp
-refused "samples without their table" "add --table samples" plan suites/quick.yaml --samples 2 --table training
+refused "a step of two models" "--model: a step has one value, got mlp, gpt2" plan --step ddp --model mlp gpt2
+refused "a rank of no step" "--rank requires --step" plan suites/quick.yaml --rank 1
 
 # Missing data are reported by plan, before a run.
 printf 'training: {model: {gpt2: {sequence: 32}}, data: {text: {files: "none/*.txt"}}, strategy: [ddp, zero3], batch_size: 2}\n' >"$dir/none.yaml"
