@@ -168,7 +168,7 @@ def all_reduces(args):
         print(f"all-reduce: not measured ({'one rank has nobody to reduce with' if args.bytes else 'no sizes'})\n")
         return []
     sizes = [str(size) for size in args.bytes]
-    span = ["-b", sizes[0], "-e", sizes[-1], "-f", "2", "-n", "20", "-w", "5"]
+    span = ["-b", sizes[0], "-e", sizes[-1], "-f", "2", "-w", "5"]
     ours = Contender("shardmark", args.ranks, [args.program, "collective", "all_reduce", "--device", args.device, "-c", "0", *span],
                      parse=lambda text: columns_of(text, 0, 9, 1e-6))
     rows = [ours, Contender(f"torch.distributed, {'NCCL' if args.device == 'cuda' else 'gloo'}", args.ranks,
