@@ -97,7 +97,7 @@ std::function<int()> define_completion(CLI::App& app) {
 
 const Registration<CommandEntry> completion_command{
     "completion",
-    {"a script that completes commands, flags and values in bash or zsh", define_completion,
+    {"a script for bash or zsh that completes command lines", define_completion,
      /*is_of_all=*/true}};
 
 }  // namespace

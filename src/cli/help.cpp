@@ -3,6 +3,7 @@
 #include "cli/help.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -31,7 +32,7 @@ struct CommandHelp {
 constexpr CommandHelp kCommands[] = {
     {"launch",
      "Measure",
-     {{{"shardmark launch quick", "every strategy on this machine"},
+     {{{"shardmark launch quick", "all strategies, here"},
        {"shardmark launch gpu-strategies -n 8 --report", "8 ranks, then the report"},
        {"shardmark launch scaling -n 8 -- --steps 50", "flags of run after --"}}},
      "suite flags --ranks --output --resume --rerun-failed --report --launcher --print"},
@@ -52,11 +53,11 @@ constexpr CommandHelp kCommands[] = {
      "Measure",
      {{{"mpirun -n 2 shardmark collective all_reduce -b 8 -e 128M -f 2", "sizes"},
        {"mpirun -n 8 shardmark collective all_gather -b 1G -e 1G --iters 50", "one size"},
-       {"mpirun -n 4 shardmark collective reduce -d half --op max", "type, operator"}}},
+       {"mpirun -n 4 shardmark collective reduce -d half --op max", "a type"}}},
      "operation --minbytes --maxbytes --stepfactor --datatype --op --iters --check --device --transport"},
     {"train",
      "Measure",
-     {{{"mpirun -n 2 shardmark train --model gpt2 --strategy zero3 --steps 100", "flags"},
+     {{{"mpirun -n 2 shardmark train --model gpt2 --strategy zero3", "flags"},
        {"mpirun -n 2 shardmark train suites/train/gpt2.yaml --lr 3e-4", "a file"},
        {"mpirun -n 4 shardmark train run.yaml --checkpoint ckpt --resume", "go on"}}},
      "file --model --data --strategy --optimizer --precision --batch-size --steps --lr --schedule "
@@ -69,7 +70,7 @@ constexpr CommandHelp kCommands[] = {
      "--strict --pairs --halve --html --json --device"},
     {"plan",
      "Before",
-     {{{"shardmark plan gpt2 -n 8", "what each strategy needs on 8 ranks"},
+     {{{"shardmark plan gpt2 -n 8", "needs of each strategy"},
        {"shardmark plan llama -n 8 --memory 40GiB", "what does not fit"},
        {"shardmark plan --step \"fsdp(prefetch=2)\" -n 8", "the instructions of a step"}}},
      "suite -n --memory --strategy --model --batch-size --precision --step --table --all --explain --json"},
@@ -83,12 +84,12 @@ constexpr CommandHelp kCommands[] = {
      "After",
      {{{"shardmark report results/quick.h5", "the first screen"},
        {"shardmark report results/quick.h5 --table memory --explain", "one table"},
-       {"shardmark report a.h5 b.h5 --html page.html", "one page with plots"}}},
+       {"shardmark report a.h5 b.h5 --html page.html", "with plots"}}},
      "studies --table --all --explain --html --plots --csv --json --markdown --overwrite --price"},
     {"compare",
      "After",
-     {{{"shardmark compare old.h5 new.h5", "two launches: differences, no verdict"},
-       {"shardmark compare --old a*.h5 --new b*.h5", "3 or more of each: a verdict"},
+     {{{"shardmark compare old.h5 new.h5", "two launches"},
+       {"shardmark compare --old a*.h5 --new b*.h5", "several: a verdict"},
        {"shardmark compare --baseline base.json b*.h5", "against a file in CI"}}},
      "studies --old --new --baseline --write-baseline --reference --margin --table --all --junit"},
     {"predict",
@@ -100,15 +101,15 @@ constexpr CommandHelp kCommands[] = {
      "--output --table --all --restart --model --step"},
     {"export",
      "After",
-     {{{"shardmark export x.h5 --csv folder", "tables for pandas, R, a spreadsheet"},
+     {{{"shardmark export x.h5 --csv folder", "for pandas, R, a spreadsheet"},
        {"shardmark export x.h5 --json x.json", "one document"},
        {"shardmark export x.h5 --json -", "to the next program"}}},
      ""},
     {"import",
      "After",
-     {{{"shardmark import nccl.log -o theirs.h5 --nodes 2", "of nccl-tests"},
-       {"shardmark import osu.txt -o theirs.h5 --ranks 16 --transport mpi", "of OSU"},
-       {"shardmark report theirs.h5", "then as any study"}}},
+     {{{"shardmark import nccl.log -o theirs.h5 --nodes 2", "nccl-tests"},
+       {"shardmark import osu.txt -o theirs.h5 --ranks 16 --transport mpi", "OSU"},
+       {"shardmark report theirs.h5", "any study"}}},
      ""},
     {"reference",
      "Other",
@@ -131,11 +132,17 @@ const CommandHelp* help_of(const std::string& command) {
   return found == std::end(kCommands) ? nullptr : found;
 }
 
+const CLI::App* command_of(const CLI::App& app, const std::string& name) {
+  const auto found = app.get_subcommands([&](const CLI::App* one) { return one->get_name() == name; });
+  return found.empty() ? nullptr : found.front();
+}
+
 // "left  right", where right is wrapped and continues below itself.
 std::string two_columns(const std::string& left, const std::string& right, size_t column) {
   std::string text = "  " + left;
+  if (right.empty()) return text + "\n";
   size_t at = text.size();
-  if (at + 2 > column && !right.empty()) text += "\n", at = 0;
+  if (at + 2 > column) text += "\n", at = 0;
   bool is_first = true;
   for (const std::string& line : wrapped(right, kWidth - column)) {
     text += (is_first ? std::string(column - at, ' ') : "\n" + std::string(column, ' ')) + line;
@@ -257,9 +264,10 @@ std::string examples_of(const CommandHelp* help) {
 }
 
 std::string footer_of(const CLI::App& app) {
-  std::string text;
+  if (app.get_footer().empty()) return "";
+  std::string text = "\n";
   for (const std::string& line : wrapped(app.get_footer(), kWidth)) text += line + "\n";
-  return text.empty() ? "" : "\n" + text;
+  return text;
 }
 
 // The commands, in the order in which people need them.
@@ -270,7 +278,7 @@ std::string first_screen(const CLI::App& app) {
     std::string lines;
     for (const CommandHelp& help : kCommands)
       if (help.group == group)
-        if (const CLI::App* command = app.get_subcommand_no_throw(help.name))
+        if (const CLI::App* command = command_of(app, help.name))
           lines += two_columns(help.name, command->get_description(), kColumn);
     if (!lines.empty()) text += "\n" + group + "\n" + lines;
   }
@@ -296,7 +304,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI:
   std::string text = first_screen(*app);
   if (mode == CLI::AppFormatMode::All)
     for (const CommandHelp& help : kCommands)
-      if (const CLI::App* command = app->get_subcommand_no_throw(help.name))
+      if (const CLI::App* command = command_of(*app, help.name))
         text += "\n\n" + whole_help(*command, "shardmark " + command->get_name());
   return text;
 }

@@ -348,7 +348,7 @@ std::function<int()> define_launch(CLI::App& app) {
 }
 
 const Registration<CommandEntry> launch_command{
-    "launch", {"run a suite here, in a job or on hosts; goes on when a rank crashes", define_launch}};
+    "launch", {"run a suite here, in a job or on hosts; survives crashes", define_launch}};
 
 }  // namespace
 }  // namespace shardmark

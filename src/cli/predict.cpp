@@ -32,9 +32,9 @@ namespace {
 constexpr Whole kReducing{2, values::kRanks.most};  // ranks of an all-reduce
 // Options that say which points are predicted, and from what.
 constexpr const char* kOfPoints[] = {
-    "studies",     "--ranks",       "--network",      "--node-link", "--ranks-per-node",
+    "studies",     "--ranks",      "--network",      "--node-link", "--ranks-per-node",
     "--strategy",  "--batch-size", "--global-batch", "--overwrite", "--model",
-    "--precision", "--step",        "--link"};
+    "--precision", "--step",       "--link"};
 
 // Options for comparing links by formula, without a study.
 struct LinksQuery {

@@ -100,8 +100,7 @@ std::function<int()> define_reference(CLI::App& app) {
 }
 
 const Registration<CommandEntry> reference_command{
-    "reference",
-    {"studies that say whether a number is good: list them, add one", define_reference}};
+    "reference", {"studies that say whether a number is good: list, add", define_reference}};
 
 }  // namespace
 }  // namespace shardmark

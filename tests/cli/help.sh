@@ -18,7 +18,7 @@ flags_in() { grep -oE '^  (-[a-z]|--[a-z][a-z0-9_-]+)(,(-[a-z]|--[a-z][a-z0-9_-]
 "$shardmark" >first.help
 fits first.help
 "$shardmark" --help | diff first.help - || fail "--help is not what shardmark alone prints"
-mapfile -t commands < <(sed -n 's/^  \([a-z]*\) .*/\1/p' first.help)
+mapfile -t commands < <(sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' first.help)
 has first.help Measure Before After
 
 for name in "${commands[@]}"; do
