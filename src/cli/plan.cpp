@@ -239,7 +239,7 @@ int print_step(const PlanOptions& options) {
 
 std::function<int()> define_plan(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
-  auto* suite = offer(
+  offer(
       app.add_option("suite", options->suite, "the suite: suites/x.yaml, or a name shown by shardmark list"),
       {Candidates::Kind::suites});
   const std::string group = "One step, instruction by instruction, instead of a suite";
