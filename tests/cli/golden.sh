@@ -67,7 +67,7 @@ shows report-special report layouts.h5 sustained.h5 settings.h5 together.h5
 
 failures=(--restart 10m --checkpoint-write 60s)
 
-# --- predict, which runs beside the rest in a folder of its own ------------------------------------------
+# --- predict, which runs beside the rest in a folder of its own -----
 predicts() {  # predicts NAME ARGUMENT...
   local name=$1
   shift
@@ -88,7 +88,7 @@ all_predictions() {
   hashes predict-shortlist predict shaped.h5 --ranks 8 --layouts --global-batch 16 -o o
   hashes predict-plots predict shaped.h5 --ranks 2..64 "${failures[@]}" --plots o
   hashes predict-scaling-plots predict scaling.h5 collectives.h5 --ranks 2..64 --plots o
-  hashes predict-trace predict shaped.h5 --ranks 2 --strategy fsdp --batch-sizes 4 --trace o
+  hashes predict-trace predict shaped.h5 --ranks 2 --strategy fsdp --batch-size 4 --trace o
   shows predict-no-blocks predict small.h5
   hashes predict-csv predict shaped.h5 --ranks 2..64 --csv o
   hashes predict-markdown predict shaped.h5 --ranks 2..64 --markdown
@@ -173,31 +173,6 @@ shows compare-failures compare scaling.h5 failures.h5
 shows compare-baseline-written compare --write-baseline baseline.json "${old[@]}"
 compares baseline --baseline baseline.json "${new[@]}"
 mkdir "$dir/bulk/compare-baseline-file" && mv baseline.json "$dir/bulk/compare-baseline-file"
-
-# --- predict ------------------------------------------------------------------------------------------------------------------
-predicts() {  # predicts NAME ARGUMENT...
-  local name=$1
-  shift
-  shows "predict-$name" predict "$@"
-  shows "predict-$name-all" predict "$@" --all
-  hashes "predict-$name-json" predict "$@" --json
-  hashes "predict-$name-csv" predict "$@" --csv o
-  hashes "predict-$name-markdown" predict "$@" --markdown
-}
-network=(--network ndr400 --node-link nvlink4 --ranks-per-node 8)
-predicts here shaped.h5 --ranks 2..64
-predicts cluster shaped.h5 --ranks 8..4096 "${network[@]}" --memory 80GiB --price 2
-predicts failures shaped.h5 --ranks 8..512 "${network[@]}" "${failures[@]}" --failures rsc1 --watts 700 --price 2
-predicts strong shaped.h5 --ranks 8,16,24 --global-batch 64 --strategy ddp 'fsdp(shard=gradients)'
-predicts layouts shaped.h5 --ranks 8 --layouts --global-batch 16
-predicts scaling scaling.h5 --ranks 2..32
-predicts measured_layouts layouts.h5 collectives.h5 --ranks 4..16 --layouts
-predicts formulas --model gpt2_xl --precision bf16 --step 120ms --link 'mine=5us,25GB/s'
-hashes predict-shortlist predict shaped.h5 --ranks 8 --layouts --global-batch 16 -o o
-hashes predict-plots predict shaped.h5 --ranks 2..64 "${failures[@]}" --plots o
-hashes predict-scaling-plots predict scaling.h5 collectives.h5 --ranks 2..64 --plots o
-hashes predict-trace predict shaped.h5 --ranks 2 --strategy fsdp --batch-size 4 --trace o
-shows predict-no-blocks predict small.h5
 
 # --- plan ---------------------------------------------------------------------------------------------------------------------
 for suite in scaling layouts forms memory collectives sustained settings together plan; do
