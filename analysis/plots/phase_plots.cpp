@@ -1,6 +1,7 @@
 // Where the time of a step goes, strategy by strategy.
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "analysis/frame/rows.h"

@@ -159,13 +159,13 @@ std::pair<std::string, std::string> type_and_range(const CLI::Option& option) {
                                     : std::pair(text.substr(0, colon), text.substr(colon + 1));
 }
 
-std::string names_of(const CLI::Option& option) {
+std::string spelling_of(const CLI::Option& option) {
   return option.nonpositional() ? option.get_name(false, true) : option.get_name(true);
 }
 
 std::string short_line(const CLI::Option& option) {
   const auto [type, range] = type_and_range(option);
-  std::string left = names_of(option);
+  std::string left = spelling_of(option);
   constexpr size_t kShortList = 16;
   if (type == "WORD" && range.size() <= kShortList) {
     std::string words = range;
@@ -180,7 +180,7 @@ std::string short_line(const CLI::Option& option) {
 
 std::string long_line(const CLI::Option& option) {
   const auto [type, range] = type_and_range(option);
-  std::string left = names_of(option), right = option.get_description();
+  std::string left = spelling_of(option), right = option.get_description();
   if (!type.empty()) left += " " + type;
   std::vector<std::string> notes;
   if (type == "WORD")
