@@ -21,31 +21,32 @@ double doublings(int64_t nodes, int64_t least) {
 }
 
 // What one row says of the seconds, and how much that weighs.
-struct Said {
+struct Observation {
   double seconds, weight;
   double share;  // of the measured step that a second would be, for each doubling
 };
 
 // Sorted by the seconds.
-std::vector<Said> said_by(const std::vector<GrowthRow>& rows, int64_t least) {
+std::vector<Observation> observations_of(const std::vector<GrowthRow>& rows, int64_t least) {
   std::vector<double> ratios;
   for (const GrowthRow& row : rows)
     if (row.nodes == least) ratios.push_back(row.measured_s / row.simulated_s);
   const double scale = median(std::move(ratios));
-  std::vector<Said> all;
+  std::vector<Observation> all;
   for (const GrowthRow& row : rows) {
     const double times = row.operations * doublings(row.nodes, least);
     if (!(times > 0)) continue;
     all.push_back({(row.measured_s - scale * row.simulated_s) / times, times / row.measured_s,
                    row.operations / row.measured_s});
   }
-  std::sort(all.begin(), all.end(), [](const Said& a, const Said& b) { return a.seconds < b.seconds; });
+  std::sort(all.begin(), all.end(),
+            [](const Observation& a, const Observation& b) { return a.seconds < b.seconds; });
   return all;
 }
 
 // count: how often each of them is there. All are sorted.
 template <class Count>
-double weighted_median(const std::vector<Said>& sorted, const Count& count) {
+double weighted_median(const std::vector<Observation>& sorted, const Count& count) {
   double total = 0, below = 0;
   for (size_t i = 0; i < sorted.size(); ++i) total += count(i) * sorted[i].weight;
   for (size_t i = 0; i < sorted.size(); ++i) {
@@ -55,11 +56,11 @@ double weighted_median(const std::vector<Said>& sorted, const Count& count) {
   return 0;
 }
 
-double weighted_median(const std::vector<Said>& sorted) {
+double weighted_median(const std::vector<Observation>& sorted) {
   return weighted_median(sorted, [](size_t) { return 1.0; });
 }
 
-Estimate with_interval(const std::vector<Said>& sorted) {
+Estimate with_interval(const std::vector<Observation>& sorted) {
   std::mt19937_64 random(1);
   std::vector<double> drawn;
   for (int draw = 0; draw < kDraws; ++draw) {
@@ -99,19 +100,19 @@ std::string Growth::text() const {
 std::optional<Growth> fit_growth(const std::vector<GrowthRow>& rows) {
   if (rows.empty()) return std::nullopt;
   const int64_t least = least_nodes(rows);
-  const std::vector<Said> sorted = said_by(rows, least);
+  const std::vector<Observation> sorted = observations_of(rows, least);
   if (sorted.size() < kLeastForInterval) return std::nullopt;
   Growth growth{with_interval(sorted), 0, least, least, std::ssize(rows)};
   for (const GrowthRow& row : rows) growth.most_nodes = std::max(growth.most_nodes, row.nodes);
   std::vector<double> shares;
-  for (const Said& one : sorted) shares.push_back(growth.operation_s.value * one.share);
+  for (const Observation& one : sorted) shares.push_back(growth.operation_s.value * one.share);
   growth.share = median(std::move(shares));
   return growth;
 }
 
 double growth_without(std::vector<GrowthRow> rows, size_t left_out) {
   rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(left_out));
-  return rows.empty() ? 0 : weighted_median(said_by(rows, least_nodes(rows)));
+  return rows.empty() ? 0 : weighted_median(observations_of(rows, least_nodes(rows)));
 }
 
 }  // namespace shardmark
