@@ -48,6 +48,7 @@ Said said_of(const Column& column, const MergedPoint& merged) {
 std::string cell_in_words(const Column& column, const Cell& cell) {
   if (cell.says_nothing() || cell.text == "no") return "";
   if (cell.text == "yes") return column.name;  // of an axis that is true or false
+  if (column.name == "ranks") return cell.text + (cell.text == "1" ? " rank" : " ranks");
   const AxisRow* const axis = axis_of(column.name);
   const bool needs_name = column.numeric || (axis != nullptr && axis->in_words != nullptr);
   return (needs_name ? column.name + " " : "") + cell.text + noun_of(axis);

@@ -25,10 +25,6 @@ std::string bold(const std::string& text, const TextStyle& style) { return style
 
 std::string shown(const Cell& cell) { return printable(cell.text, ""); }
 
-std::string shortened(const std::string& text, size_t most) {
-  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
-}
-
 // Nothing of it is cut off.
 std::string lines_text(const std::string& text, const TextStyle& style) {
   std::string lines;
@@ -222,7 +218,10 @@ std::string caution_text(const std::string& caution, const TextStyle& style) {
   std::vector<std::string> lines = wrapped(line, style.width - 2);
   if (lines.size() > kMostPerCause) {
     lines.resize(kMostPerCause);
-    lines.back() = shortened(lines.back() + " ....", style.width - 2);
+    std::string& last = lines.back();
+    while (last.size() + 4 > style.width - 2 && last.find(' ') != std::string::npos)
+      last.resize(last.rfind(' '));
+    last += " ...";
   }
   std::string text;
   for (size_t i = 0; i < lines.size(); ++i) text += (i == 0 ? "" : "  ") + lines[i] + "\n";

@@ -96,7 +96,7 @@ constexpr CommandHelp kCommands[] = {
      "After",
      {{{"shardmark predict x.h5 --ranks 8..1024 --network ndr400", "more ranks"},
        {"shardmark predict x.h5 --ranks 64 --layouts -o layouts.yaml", "layouts to try"},
-       {"shardmark predict --model gpt2_xl --step 400ms", "links, by formula"}}},
+       {"shardmark predict --model gpt2_xl --step 400ms", "by links"}}},
      "studies --ranks --network --ranks-per-node --strategy --global-batch --memory --price --layouts "
      "--output --table --all --restart --model --step"},
     {"export",

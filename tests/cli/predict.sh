@@ -111,11 +111,6 @@ refuses 'nothing can be predicted: 3 ranks (' shaped.h5 --ranks 3 --global-batch
 refuses 'groups of 2 do not divide 3 ranks' shaped.h5 --ranks 3 --strategy 'fsdp(group=2)'
 
 # A flag that another one leaves without meaning is refused.
-for flag in '--network ndr400' '--node-link nvlink4' '--ranks 8' '--ranks-per-node 8' '--strategy ddp' '--batch-size 4' '--memory 80GiB' \
-  '--price 2' '--layouts'; do
-  # shellcheck disable=SC2086
-  refuses 'excludes' --published $flag
-done
 for flag in --json '--csv x' --markdown --all --explain '--table best' '--memory 80GiB' '--price 2' --layouts; do
   for mode in '--trace D' '--plots D'; do
     # shellcheck disable=SC2086
@@ -123,7 +118,7 @@ for flag in --json '--csv x' --markdown --all --explain '--table best' '--memory
   done
 done
 refuses 'excludes' shaped.h5 --trace D --plots D
-for flag in shaped.h5 '--network ndr400' '--strategy ddp' '--trace D' --published; do
+for flag in shaped.h5 '--network ndr400' '--strategy ddp' '--trace D'; do
   # shellcheck disable=SC2086
   refuses 'excludes' $flag --model gpt2
 done

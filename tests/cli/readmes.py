@@ -125,6 +125,8 @@ def check_program(words):
     """The complaint about `command --flag value ...`, or nothing."""
     if words[0] == "COMMAND" or words[0].startswith("-"):
         return "" if words[0] in ("COMMAND", "--version", "--help", "--help-all") else f"unknown flag {words[0]}"
+    if words[0] == "help":
+        return check_program(words[1:] or ["COMMAND"])
     command, rest = words[0], words[1:]
     if command not in commands_of_program():
         return f"unknown command '{command}'"

@@ -92,7 +92,7 @@ has goodput 'Goodput: what failures leave' 'Failures: 0.0100 for each node and h
 refuses '--restart' small.h5 --watts 300
 refuses 'do not say how long a checkpoint takes' small.h5 --restart 10m
 refuses '--price and --restart make tables' small.h5 --restart 10m --checkpoint-write 60s --plots plots
-refuses '--line-rate and --link change tables' small.h5 --restart 10m --checkpoint-write 60s --openmetrics m.prom
+refuses '--restart and --link change tables' small.h5 --restart 10m --checkpoint-write 60s --openmetrics m.prom
 "$shardmark" report small.h5 --link mine=5us,12.5GB/s --table interconnects >links
 has links 'mine' 'ndr400'
 

@@ -22,7 +22,7 @@ for row in 'all_reduce 2*(n-1)/n 2' 'reduce_scatter (n-1)/n 2' 'all_gather (n-1)
   read -r name law places <<<"$row"
   "${mpirun[@]}" -n "$ranks" --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 \
     --mca pml_monitoring_filename "$scratch/$name" "$shardmark" collective "$name" --transport mpi --device cpu \
-    -b $bytes -e $bytes -n $operations -w 0 -c 0 >"$scratch/out" 2>&1 || { cat "$scratch/out"; exit 1; }
+    -b $bytes -e $bytes --iters $operations -w 0 -c 0 >"$scratch/out" 2>&1 || { cat "$scratch/out"; exit 1; }
   # E marks messages of the program itself. Messages within MPI's barriers and gathers are marked I.
   wire=$(awk '$1 == "E" {sum += $4} END {printf "%.0f", sum}' "$scratch/$name".*.prof)
   awk -v name="$name" -v n=$ranks -v wire="$wire" -v bytes=$bytes -v operations=$((operations * places)) 'BEGIN {

@@ -97,7 +97,8 @@ TEST(Overview, APointOfTwoScalingsIsOneRow) {
   const auto is_speed = [](const Plot& plot) { return plot.title == "Speed against memory"; };
   EXPECT_EQ(std::count_if(plots.begin(), plots.end(), is_speed), 1);
   const auto strong = std::find_if(plots.begin(), plots.end(), [](const Plot& plot) {
-    return plot.title == "Memory of a rank, measured and predicted" && plot.about == "gpt2, global batch 8";
+    return plot.title.starts_with("Memory of a rank") &&
+           plot.about.find("global batch 8") != std::string::npos;
   });
   ASSERT_NE(strong, plots.end());  // it includes the points that were measured for weak scaling
   EXPECT_EQ(strong->rows.size(), 4u);
