@@ -13,7 +13,7 @@ fits() {
   [[ $(wc -l <"$1") -le $LINES_OF_SCREEN ]] || fail "$1: $(wc -l <"$1") lines are more than a screen: $(cat "$1")"
   ! awk -v most=$WIDTH 'length > most' "$1" | grep -q . || fail "$1: wider than $WIDTH columns: $(awk -v most=$WIDTH 'length > most' "$1")"
 }
-flags_in() { grep -oE '^  (-[a-z]|--[a-z][a-z0-9_-]+)(,(-[a-z]|--[a-z][a-z0-9_-]+))*' "$1" | tr -d ' '; }
+flags_in() { { grep -oE '^  (-[a-z]|--[a-z][a-z0-9_-]+)(,(-[a-z]|--[a-z][a-z0-9_-]+))*' "$1" || true; } | tr -d ' '; }
 
 "$shardmark" >first.help
 fits first.help

@@ -132,6 +132,5 @@ refuses '--memory' shaped.h5 --memory much
 refuses '--global-batch' shaped.h5 --global-batch 8 --batch-size 4
 refuses 'no times of blocks' small.h5
 refuses 'name a study'
-refuses '--published needs no study: leave out shaped.h5' shaped.h5 --published
 refuses 'missing.h5' missing.h5
 echo 'predict: every table and every refusal passed'

@@ -33,7 +33,7 @@ for point, counts in rounds.items():
     assert len(counts) == 3 and len(set(counts)) == 1 and min(counts[0]) >= 1, (point, counts)
 P
 runs "$program" report t.h5
-ends 0; has "Two things at once" "all_reduce of 64.0 KiB" "matmul(" "hidden"
+ends 0; has "Two things at once" "all_reduce of 64.0 KiB" "matmul" "together"
 runs "$program" report t.h5 --table together --explain
 ends 0; has "no overlap" "together / longer alone"
 echo together: ok

@@ -8,7 +8,7 @@ common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp
 
 # The last step's update is looked at, too: of parameters that are not finite nothing is written, on any number of ranks.
 refuses "option 'beta1' of optimizer adamw is 1; accepted: a number from 0 to 0.999999" --optimizer "adamw(beta1=1)" --save-weights w
-refuses "option 'beta2' of optimizer adamw is 1.0" --optimizer "adamw(beta2=1)"
+refuses "option 'beta2' of optimizer adamw is 1" --optimizer "adamw(beta2=1)"
 for n in 1 2; do
   train $n 1 --lr 1e30 --optimizer "adamw(weight_decay=1e30)" --checkpoint D --checkpoint-every 1 --save-weights w
   says 'parameters or optimizer state are not finite after step 1: they are not written'
