@@ -178,7 +178,7 @@ class Communicator {
   // Makes progress on all operations in flight; call it after each block. On a GPU this is where failures of
   // other ranks are noticed and where completed operations are noted.
   void progress();
-  // Like progress(), for use while the host waits for the device (device/waiting.h). It also notes in the
+  // Like progress(), for use while the host waits for the device (device/device.h). It also notes in the
   // heartbeat that the rank waits for its oldest operation that is not complete.
   void look();
 

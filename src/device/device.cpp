@@ -1,10 +1,12 @@
-// Facts about a device: its name, its memory, and its matrix product rate, measured or from the data sheet.
+// Facts about a device (its name, its memory, its matrix product rate, measured or from the data sheet), the
+// functions that are called while the host waits for it, and the name of the GPU in use.
 #include "device/device.h"
 
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime_api.h>
 #include <malloc.h>
 #include <sched.h>
 #include <unistd.h>
@@ -14,13 +16,13 @@
 #include <fstream>
 #include <limits>
 #include <mutex>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/node.h"
 #include "base/stats.h"
-#include "device/gpu_in_use.h"
 #include "device/nvml.h"
 #include "device/timeline.h"
-#include "device/waiting.h"
 
 namespace shardmark {
 namespace {
@@ -189,6 +191,50 @@ double datasheet_peak_flops(const std::string& device_name, const std::string& p
     return tera * 1e12;
   }
   return std::nan("");
+}
+
+namespace {
+
+constexpr double kLookEveryS = 0.05;
+
+// Never destroyed, because communicators may be destroyed later than statics.
+std::vector<const std::function<void()>*>& looks() {
+  static auto* const all = new std::vector<const std::function<void()>*>;
+  return *all;
+}
+
+}  // namespace
+
+WhileWaiting::WhileWaiting(std::function<void()> look) : look_(std::move(look)) { looks().push_back(&look_); }
+WhileWaiting::~WhileWaiting() { std::erase(looks(), &look_); }
+
+void wait_for_device(const std::function<bool()>& done) {
+  const auto look = [] {
+    for (const auto* one : looks()) (*one)();
+  };
+  for (double looked_s = now_s(); !done();) {
+    if (now_s() - looked_s < kLookEveryS) continue;
+    look();
+    looked_s = now_s();
+  }
+  look();  // notes what has completed since
+}
+
+namespace {
+
+std::string name_in_use;
+
+}  // namespace
+
+void name_gpu_in_use(const std::string& name) { name_in_use = name; }
+std::string gpu_in_use() { return name_in_use; }
+
+std::string error_of_gpu_in_use() {
+  if (name_in_use.empty()) return "";
+  const cudaError_t state = cudaStreamQuery(nullptr);  // any call reports a lost context
+  static_cast<void>(cudaGetLastError());               // else the next call reports it
+  if (state == cudaSuccess || state == cudaErrorNotReady) return "";
+  return std::string("CUDA error: ") + cudaGetErrorString(state);
 }
 
 }  // namespace shardmark

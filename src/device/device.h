@@ -1,8 +1,10 @@
-// One interface to CPU and CUDA devices: their number, names, memory and peak rates.
+// One interface to CPU and CUDA devices: their number, names, memory and peak rates; which GPU this process
+// uses; how the host waits for it.
 #pragma once
 
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,7 @@ void search_convolutions(at::Device device);
 void use_device(at::Device device);  // makes a GPU current; does nothing on the CPU
 // Seeds the default generator, which is used by operations that are not given a generator.
 void seed_generator(at::Device device, uint64_t seed);
-// Waits until the GPU has completed the current stream (device/waiting.h); does nothing on the CPU.
+// Waits until the GPU has completed the current stream (wait_for_device); does nothing on the CPU.
 void synchronize(at::Device device);
 // Returns the only element of a tensor on the host.
 template <class T>
@@ -43,5 +45,33 @@ double measure_peak_flops(at::Device device, const std::string& precision);
 // The dense data-sheet peak by exact device name. NaN if the device is unknown, or if its data sheet has no
 // value.
 double datasheet_peak_flops(const std::string& device_name, const std::string& precision);
+
+// How the host waits for a GPU. During the wait, communicators check their operations. A wait inside CUDA
+// would not end when a network fails, and nobody would learn which operation it waits for.
+//
+// While it lives, `look` is called several times a second whenever the host waits for a device, and at the
+// end of the wait. An exception from `look` ends the wait. It must be used by the thread that waits.
+class WhileWaiting {
+ public:
+  explicit WhileWaiting(std::function<void()> look);
+  ~WhileWaiting();
+  WhileWaiting(const WhileWaiting&) = delete;
+  WhileWaiting& operator=(const WhileWaiting&) = delete;
+
+ private:
+  std::function<void()> look_;
+};
+
+// Returns when done() returns true. It spins, as CUDA's own waits do, because the end of the wait is part of
+// what is timed.
+void wait_for_device(const std::function<bool()>& done);
+
+// The GPU that this process made current, for error messages. Call it while the GPU still answers; the name
+// is empty on the CPU.
+void name_gpu_in_use(const std::string& name);
+std::string gpu_in_use();  // "GPU 3 (0000:17:00.0)"
+
+// CUDA's error if the GPU in use cannot be used any more, otherwise empty. Does not wait for the GPU.
+std::string error_of_gpu_in_use();
 
 }  // namespace shardmark

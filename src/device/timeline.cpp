@@ -3,7 +3,7 @@
 
 #include <ATen/cuda/CUDAEvent.h>
 
-#include "device/waiting.h"
+#include "device/device.h"
 
 namespace shardmark {
 

@@ -5,11 +5,28 @@
 #include <string>
 
 #include "comm/host_group.h"
-#include "device/profile.h"
 #include "executor/training_setup.h"
 #include "train/lines.h"
 
 namespace shardmark {
+
+// A trace of some steps of this process as PyTorch's profiler records it: operators, GPU kernels and copies,
+// and memory, in Chrome's trace format (Perfetto and chrome://tracing show it).
+//
+// Records from construction to stop(). There can be one at a time in a process. Without a GPU it records
+// operators and memory.
+class Profile {
+ public:
+  Profile();
+  ~Profile();
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+  // Ends the recording and writes it. Returns an empty text, or what went wrong. The device must be idle.
+  std::string stop(const std::string& path);
+
+ private:
+  bool running_ = true;
+};
 
 // First three steps are recorded instruction by instruction on all ranks and written to DIR/steps.json. Then
 // three steps are recorded with PyTorch's profiler, which slows them down, in one file per rank:

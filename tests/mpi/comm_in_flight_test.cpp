@@ -9,7 +9,7 @@
 #include "comm/watch/heartbeat.h"
 #include "comm/wrappers/checked.h"
 #include "comm/wrappers/stages.h"
-#include "device/waiting.h"
+#include "device/device.h"
 
 namespace shardmark {
 namespace {

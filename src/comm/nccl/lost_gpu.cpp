@@ -12,7 +12,7 @@
 #include "base/node.h"
 #include "base/text.h"
 #include "comm/host_group.h"
-#include "device/gpu_in_use.h"
+#include "device/device.h"
 
 namespace shardmark {
 namespace {

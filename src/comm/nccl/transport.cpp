@@ -18,7 +18,6 @@
 #include "comm/transports.h"
 #include "device/device.h"
 #include "device/own_stream.h"
-#include "device/waiting.h"
 
 namespace shardmark {
 namespace {
