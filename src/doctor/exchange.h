@@ -1,4 +1,4 @@
-// Exchanges that all ranks make at once, for bisection.h and halving.h. machine/exchange.h performs them;
+// Exchanges that all ranks make at once, for bisection.h and halving.h. machine/pairs.h performs them;
 // tests simulate them.
 #pragma once
 

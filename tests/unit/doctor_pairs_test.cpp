@@ -5,8 +5,8 @@
 #include <random>
 #include <set>
 
-#include "doctor/heat_map.h"
-#include "doctor/tournament.h"
+#include "doctor/pair_test.h"
+#include "doctor/pairs.h"
 
 namespace shardmark::doctor {
 namespace {
