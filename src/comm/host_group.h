@@ -79,6 +79,9 @@ class MpiSession {
   int local_size_ = 1;
 };
 
+// The number of ranks that the launcher's environment variables say it started; 0 if they say nothing.
+int promised_ranks();
+
 [[noreturn]] void mpi_failure(int code, const char* call, const char* file, int line);
 
 }  // namespace shardmark

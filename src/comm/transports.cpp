@@ -1,4 +1,4 @@
-// Makes transports by name.
+// Makes transports by name, and the communicator of a rank that is alone.
 #include "comm/transports.h"
 
 #include "base/error.h"
@@ -9,6 +9,35 @@
 
 namespace shardmark {
 namespace {
+
+// Every collective over one rank is a copy, or nothing where it works in place.
+class Alone final : public Communicator {
+ public:
+  Alone(at::Device device, std::string transport) : device_(device), transport_(std::move(transport)) {}
+
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  at::Device device() const override { return device_; }
+  std::string transport() const override { return transport_; }
+  at::Tensor allocate(int64_t numel, at::ScalarType dtype) override {
+    return at::zeros({numel}, at::TensorOptions(dtype).device(device_));
+  }
+
+ protected:
+  std::unique_ptr<Communicator> do_split(int color, int, SplitUse) override {
+    return color < 0 ? nullptr : std::make_unique<Alone>(device_, transport_);
+  }
+  std::unique_ptr<Operation> do_start(const Call& call) override {
+    if (call.uses_in(0) && call.uses_out(0) && call.out.data_ptr() != call.in.data_ptr())
+      call.out.view(-1).copy_(call.in.view(-1));
+    return nullptr;
+  }
+  void do_progress() override {}
+
+ private:
+  at::Device device_;
+  std::string transport_;
+};
 
 Choice choice_of(const std::string& transport) {
   try {
@@ -48,6 +77,10 @@ std::unique_ptr<Communicator> make_around(const std::string& transport, std::uni
   if (choice.name == flat->transport()) return flat;
   throw RefusedByAllRanks(choice.name == "nccl" ? kNeedsGpu
                                                 : "transport mpi moves host memory: use nccl on a GPU");
+}
+
+std::unique_ptr<Communicator> make_alone(const Communicator& all) {
+  return std::make_unique<Alone>(all.device(), all.transport());
 }
 
 }  // namespace shardmark

@@ -1,5 +1,7 @@
-// The transports, each in its own folder. make_communicator (communicator.h) makes them by name.
+// The transports. make_communicator (communicator.h) makes them by name.
 #pragma once
+
+#include <memory>
 
 #include "comm/communicator.h"
 #include "schema/choice.h"
@@ -47,5 +49,12 @@ std::unique_ptr<Communicator> make_hierarchical_communicator(const Options& opti
 // own transport. Collective. Throws the errors of make_communicator.
 std::unique_ptr<Communicator> make_around(const std::string& transport, std::unique_ptr<Communicator> flat,
                                           const HostGroup& group);
+
+// A communicator for a process group of one rank. It has no transport: the output is a copy of the input,
+// made in the order of the rank's own work. A layout has such groups where one of its dimensions is 1; a real
+// transport would create a communicator and a stream for each, and launch operations on them. The
+// communicator is on the device of `all`, which this rank belongs to. Its operations are complete as soon as
+// they have started.
+std::unique_ptr<Communicator> make_alone(const Communicator& all);
 
 }  // namespace shardmark

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "comm/alone.h"
+#include "comm/transports.h"
 #include "strategies/messages.h"
 
 namespace shardmark {

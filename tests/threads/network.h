@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "comm/mpi/engine/messages.h"
+#include "comm/mpi/engine/engine.h"
 
 namespace shardmark {
 

@@ -5,7 +5,6 @@
 
 #include "comm/mpi/jobs.h"
 #include "comm/mpi/pieces.h"
-#include "comm/mpi/tree.h"
 
 namespace shardmark {
 namespace {

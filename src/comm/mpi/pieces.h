@@ -1,14 +1,14 @@
-// How the mpi transport divides tensors: into chunks, and a chunk into one piece per rank. Also the order in
-// which ranks pair up.
+// How the mpi transport divides tensors: into chunks, and a chunk into one piece per rank. Also who sends to
+// whom: the order in which ranks pair up, and the tree of short messages.
 #pragma once
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "comm/host_group.h"
-#include "specs/algorithms.h"
 
 namespace shardmark {
 
@@ -17,8 +17,6 @@ namespace shardmark {
 inline constexpr int64_t kChunkBytes = 2 << 20;
 inline constexpr int64_t kLeastPieceBytes = 16 << 10;
 inline constexpr int64_t kCacheLine = 64;
-
-using specs::is_short, specs::kFewRanks;
 
 struct Piece {
   int64_t begin;
@@ -77,5 +75,39 @@ inline int sends_to(const HostGroup& group, int step) { return (group.rank() + s
 inline int receives_from(const HostGroup& group, int step) {
   return (group.rank() - step + group.size()) % group.size();
 }
+
+// The mpi transport sends a short message whole: directly to every other rank in one round if there are few
+// ranks, and along a binomial tree otherwise.
+inline constexpr int kFewRanks = 8;
+inline constexpr int64_t kShortBytes = 4096;
+inline constexpr int64_t kShortBytesPerRank = 512;
+
+inline bool is_short(int64_t bytes, int64_t num_ranks) {
+  return bytes <= (num_ranks <= kFewRanks ? kShortBytes : kShortBytesPerRank * num_ranks);
+}
+
+// A binomial tree over ranks, numbered from its root. Going up, round k joins subtrees of 2^k ranks; going
+// down is the reverse.
+class Tree {
+ public:
+  Tree(int rank, int size, int root) : number_((rank - root + size) % size), size_(size), root_(root) {}
+
+  int depth() const { return std::bit_width(static_cast<unsigned>(size_ - 1)); }
+  // In round k, parent() is the rank to which this one passes the result of its subtree, and child() is the
+  // rank from which it gets one; -1 if there is none.
+  int parent(int round) const {
+    return number_ % (2 << round) == 1 << round ? rank_of(number_ - (1 << round)) : -1;
+  }
+  int child(int round) const {
+    const bool joins = number_ % (2 << round) == 0 && number_ + (1 << round) < size_;
+    return joins ? rank_of(number_ + (1 << round)) : -1;
+  }
+
+ private:
+  int rank_of(int number) const { return (number + root_) % size_; }
+  int number_;
+  int size_;
+  int root_;
+};
 
 }  // namespace shardmark

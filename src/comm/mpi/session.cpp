@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "comm/host_group.h"
-#include "comm/launcher.h"
 #include "launch/heterogeneous_job.h"
 
 namespace shardmark {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/node.h"
-#include "comm/launcher.h"
+#include "comm/host_group.h"
 #include "device/device.h"
 #include "device/nvml.h"
 #include "doctor/binding.h"
