@@ -1,4 +1,7 @@
 // Sets up the memory of a strategy's program, and lists the tensors that make up its state.
+// The state is gathered as whole tensors and scattered again, one group at a time: first among the ranks
+// that have the same part of the model, then among those that share its blocks, and then from the stage that
+// has the group to all others.
 #include "executor/training_state.h"
 
 #include <algorithm>
@@ -6,6 +9,7 @@
 
 #include "base/hash.h"
 #include "device/device.h"
+#include "models/parallel.h"
 
 namespace shardmark {
 namespace {
@@ -25,6 +29,13 @@ std::unique_ptr<Optimizer> make_optimizer_of(const StateContext& context, const 
     shards.push_back({memory.at(parameters), memory.at(gradients), memory.at(copy), context.model.fused});
   if (program.offload) return make_offloaded_optimizer(context.optimizer, std::move(shards));
   return make_optimizer(context.optimizer, shards, context.comm.device());
+}
+
+constexpr const char* kNumUpdates = "optimizer.num_updates";
+constexpr const char* kCarried = "reduction.";
+
+at::Tensor on_cpu(const at::Tensor& value) {
+  return value.to(at::kCPU, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
 }
 
 }  // namespace
@@ -173,6 +184,158 @@ void broadcast_value(Communicator& comm, const at::Tensor& value) {
 
 void broadcast_buffers(Model& model, Communicator& copies) {
   for (const auto& [name, value] : model.buffers()) broadcast_value(copies, value);
+}
+
+const specs::ModelTable& TrainingState::table_of(size_t stage) const {
+  return stages_.empty() ? model_.table() : stages_[stage];
+}
+
+bool TrainingState::is_own(size_t stage) const { return std::cmp_equal(mesh_.stage_of(comm_.rank()), stage); }
+
+// A whole group from the shards of all ranks in the group's process group, on the device.
+at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& parts) {
+  const specs::GroupLayout& layout = program().layout[group];
+  if (layout.team.ranks == 1 && parts.size() == 1) return parts.front();
+  Communicator& team = teams_->of({layout.team});
+  at::Tensor whole = at::empty({layout.numel}, parts.front().options().device(comm_.device()));
+  for (size_t segment = 0; segment < parts.size(); ++segment) {
+    const auto& [range, owner] = layout.segments[segment];
+    const at::Tensor own = parts[segment].to(comm_.device()), to = whole.narrow(0, range.begin, range.numel);
+    if (owner)
+      team.broadcast(to, own, static_cast<int>(*owner)).wait();
+    else
+      team.all_gather(to, own).wait();
+  }
+  return whole;
+}
+
+// Broadcasts a stage's tensor to the other stages.
+void TrainingState::send_from(size_t stage, const at::Tensor& value) {
+  if (mesh_.pipeline > 1)
+    teams_->of({mesh_.pipeline_team()}).broadcast(value, static_cast<int>(stage)).wait();
+}
+
+// Assembles a parameter from the shards of all tensor-parallel ranks, in its own shape.
+at::Tensor TrainingState::of_tensor_ranks(const at::Tensor& own, const specs::ParameterSpec& spec) {
+  if (!spec.part) return own.view(spec.shape);
+  std::vector<int64_t> shape = spec.shape;
+  shape.insert(shape.begin(), spec.part->ranks);
+  const at::Tensor parts = at::empty(shape, own.options());
+  teams_->of({mesh_.tensor_team()}).all_gather(parts.view(-1), own).wait();
+  return assembled(parts, spec);
+}
+
+// A tied group counts as the first stage's. The last stage has the same bits.
+void TrainingState::visit_group(const Kind& kind, size_t stage, size_t group, const StateVisitor& visit) {
+  const specs::GroupSpec& spec = table_of(stage).groups[group];
+  if (spec.is_tied && stage > 0) return;
+  const at::Tensor whole = is_own(stage) ? gathered(group, kind.parts[group]) : at::Tensor();
+  for (size_t i = 0; i < spec.parameters.size(); ++i) {
+    const specs::ParameterSpec& parameter = spec.parameters[i];
+    const std::vector<int64_t> shape = parameter.whole_shape();
+    const at::Tensor value =
+        whole.defined()
+            ? of_tensor_ranks(whole.narrow(0, program().layout[group].offsets[i], parameter.numel()),
+                              parameter)
+            : at::empty(shape, at::TensorOptions(comm_.device()).dtype(kind.type));
+    send_from(stage, value.view(-1));
+    if (visit) visit(kind.prefix + parameter.name, on_cpu(value));
+  }
+}
+
+void TrainingState::visit(State what, const StateVisitor& visit) {
+  wait_all();
+  const size_t num_stages = std::max<size_t>(1, stages_.size());
+  for (const Kind& kind : kinds(what))
+    for (size_t stage = 0; stage < num_stages; ++stage)
+      for (size_t group = 0; group < table_of(stage).groups.size(); ++group)
+        visit_group(kind, stage, group, visit);
+  if (what == State::all)
+    for (const auto& [name, own, rank, replicated] : carried()) {
+      const at::Tensor value = rank == comm_.rank() ? own : at::empty_like(own);
+      comm_.broadcast(value, rank).wait();
+      if (visit) visit(name, on_cpu(value));
+    }
+  for (size_t stage = 0; stage < num_stages; ++stage)
+    for (const specs::BufferSpec& buffer : table_of(stage).buffers) {
+      const at::Tensor value =
+          is_own(stage) ? model_.buffer(buffer.name).clone()
+                        : at::empty(buffer.shape, at::TensorOptions(comm_.device()).dtype(model_.dtype()));
+      send_from(stage, value.view(-1));
+      if (visit) visit(buffer.name, on_cpu(value));
+    }
+  if (visit && what == State::all && optimizer_->num_updates().defined())
+    visit(kNumUpdates, on_cpu(optimizer_->num_updates()));
+}
+
+// Rank 0 reads every tensor and broadcasts it. The ranks that have the group keep their shards.
+void TrainingState::load_group(const Kind& kind, size_t stage, size_t group, const StateReader& read) {
+  const specs::GroupSpec& spec = table_of(stage).groups[group];
+  const auto options = at::TensorOptions(comm_.device()).dtype(kind.type);
+  const at::Tensor whole = is_own(stage) ? at::zeros({program().layout[group].numel}, options) : at::Tensor();
+  for (size_t i = 0; i < spec.parameters.size(); ++i) {
+    const specs::ParameterSpec& parameter = spec.parameters[i];
+    const at::Tensor value = at::empty(parameter.whole_shape(), options);
+    if (comm_.rank() == 0) value.copy_(read(kind.prefix + parameter.name));
+    comm_.broadcast(value.view(-1), 0).wait();
+    if (whole.defined())
+      whole.narrow(0, program().layout[group].offsets[i], parameter.numel())
+          .copy_(own_part(value, parameter).view(-1));
+  }
+  if (!whole.defined()) return;
+  for (size_t segment = 0; segment < kind.parts[group].size(); ++segment) {
+    const specs::Range own = program().layout[group].owned(segment, comm_.rank());
+    kind.parts[group][segment].copy_(whole.narrow(0, own.begin, own.numel));
+  }
+}
+
+void TrainingState::load(State what, const StateReader& read) {
+  wait_all();
+  const bool reads = comm_.rank() == 0;
+  const size_t num_stages = std::max<size_t>(1, stages_.size());
+  for (const Kind& kind : kinds(what))
+    for (size_t stage = 0; stage < num_stages; ++stage)
+      for (size_t group = 0; group < table_of(stage).groups.size(); ++group)
+        load_group(kind, stage, group, read);
+  for (size_t stage = 0; stage < num_stages; ++stage)
+    for (const specs::BufferSpec& buffer : table_of(stage).buffers) {
+      const at::Tensor value =
+          at::empty(buffer.shape, at::TensorOptions(comm_.device()).dtype(model_.dtype()));
+      if (reads) value.copy_(read(buffer.name));
+      comm_.broadcast(value.view(-1), 0).wait();
+      if (is_own(stage)) model_.buffer(buffer.name).copy_(value);
+    }
+  if (what == State::all && optimizer_->num_updates().defined()) {
+    if (reads) optimizer_->num_updates().copy_(read(kNumUpdates));
+    broadcast_value(comm_, optimizer_->num_updates());
+  }
+  optimizer_->parameters_changed();
+  publish();
+}
+
+std::vector<TrainingState::Carried> TrainingState::carried() const {
+  std::vector<Carried> all;
+  if (mesh_.pipeline > 1) return all;  // the buffers of stages differ in length
+  for (size_t i = 0; i < program().buffers.size(); ++i) {
+    const auto& [name, use, element, numel, most_numel, among_copies, carried] = program().buffers[i];
+    if (!carried || numel == 0) continue;
+    const bool replicated = among_copies && mesh_.tensor == 1;  // tensor-parallel ranks have different shards
+    std::string text = kCarried + name + "." + std::to_string(i);
+    std::replace(text.begin(), text.end(), ' ', '_');
+    for (int rank = 0; rank < (replicated ? 1 : comm_.size()); ++rank)
+      all.push_back(
+          {replicated ? text : text + ".rank" + std::to_string(rank), memory_.buffer(i), rank, replicated});
+  }
+  return all;
+}
+
+void TrainingState::load_carried(const StateReader& read) {
+  for (const auto& [name, own, rank, replicated] : carried()) {
+    const at::Tensor value = at::empty_like(own);
+    if (comm_.rank() == 0) value.copy_(read(name));
+    comm_.broadcast(value, 0).wait();
+    if (replicated || rank == comm_.rank()) own.copy_(value);
+  }
 }
 
 }  // namespace shardmark

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "data/source.h"
-#include "executor/optim/entry.h"
+#include "executor/optim/optimizer.h"
 #include "executor/reductions/reduction.h"
 #include "models/model.h"
 #include "specs/specs.h"

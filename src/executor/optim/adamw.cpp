@@ -3,7 +3,7 @@
 #include <ATen/ops/_fused_adamw.h>
 
 #include "base/registry.h"
-#include "executor/optim/entry.h"
+#include "executor/optim/optimizer.h"
 #include "kernels/fused.h"
 
 namespace shardmark {

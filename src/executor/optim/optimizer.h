@@ -1,4 +1,5 @@
-// Optimizers on flat memory, by torch's fused kernels: one call updates all shards that a rank owns.
+// Optimizers on flat memory, by torch's fused kernels: one call updates all shards that a rank owns. Each
+// optimizer has a file of its own, which registers an OptimizerEntry.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "device/meter.h"
 #include "executor/optim/gradient_guard.h"
 #include "kernels/launcher.h"
 #include "schema/choice.h"
@@ -51,5 +53,24 @@ std::unique_ptr<Optimizer> make_optimizer(const Choice& choice, const std::vecto
 // The same with its state in host memory, counted as MemoryUse::offloaded. A step copies the gradients to the
 // host, updates there, and copies the parameters back.
 std::unique_ptr<Optimizer> make_offloaded_optimizer(const Choice& choice, std::vector<OptimizerShard> shards);
+
+// An optional argument in the form that torch's fused kernels take.
+inline std::optional<at::Tensor> optional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
+// Registered by src/executor/optim/<name>.cpp. The options are in specs/specs.cpp.
+struct OptimizerEntry {
+  std::string description;
+  std::unique_ptr<Optimizer> (*make)(const Options& options, const std::vector<OptimizerShard>& shards,
+                                     at::Device device);
+};
+
+// Counts the optimizer's state under the meter's current use.
+std::unique_ptr<Optimizer> make_in_scope(const Choice& choice, const std::vector<OptimizerShard>& shards,
+                                         at::Device device);
+
+// One state tensor per shard, filled with zeros.
+std::vector<at::Tensor> zeros_like_shards(const std::vector<OptimizerShard>& shards);
 
 }  // namespace shardmark
