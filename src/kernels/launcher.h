@@ -7,10 +7,14 @@
 #include <ATen/core/ivalue.h>
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace shardmark {
+
+// The CUDA source texts of this folder, which the build embeds in the program, by file name: "layer_norm.cu".
+const std::map<std::string, std::string>& kernel_texts();
 
 // One launch of a kernel.
 struct KernelLaunch {

@@ -15,7 +15,6 @@
 
 #include "base/error.h"
 #include "kernels/launcher.h"
-#include "kernels/texts.h"
 
 namespace shardmark {
 namespace {
