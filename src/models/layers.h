@@ -8,9 +8,19 @@
 #include "models/cross_entropy.h"
 #include "models/model.h"
 #include "models/parallel.h"
-#include "models/split_backward.h"
 
 namespace shardmark {
+
+// Matrix products whose backward comes in two parts: the gradient of their input at once, and those of their
+// parameters later, where a pipeline would otherwise be idle. Source: Qi et al., Zero Bubble Pipeline
+// Parallelism, ICLR 2024.
+//
+// x is [..., in], weight [out, in], bias [out] or undefined.
+at::Tensor split_linear(const Model& model, const at::Tensor& x, const at::Tensor& weight,
+                        const at::Tensor& bias);
+// x is [N, in], weight [in, out], bias [out] or undefined.
+at::Tensor split_projection(const Model& model, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias);
 
 struct Linear {  // weight [out, in]
   const at::Tensor &weight, &bias;

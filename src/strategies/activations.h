@@ -13,7 +13,7 @@ namespace shardmark::strategies {
 //
 // Pipelines: a block whose output was sent to the next stage keeps it only if its backward needs it. Between
 // the two parts of a backward, a rank keeps the inputs of matrix products, the gradients of their outputs,
-// and the gradients of parameters whose layers do not split, such as convolutions (models/split_backward.h).
+// and the gradients of parameters whose layers do not split, such as convolutions (models/layers.h).
 //
 // Documents: if attention stays inside documents, the mask of the micro-batch is held, one for all blocks
 // (models/attention.h).

@@ -1,5 +1,5 @@
-// A matrix product whose backward comes in two parts, for both orders of the weight's dimensions.
-#include "models/split_backward.h"
+// Matrix products whose backward comes in two parts, for both orders of the weight's dimensions.
+#include "models/layers.h"
 
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -58,10 +58,6 @@ struct SplitProduct : torch::autograd::Function<SplitProduct> {
     return {dx, {}, {}, {}, {}};
   }
 };
-
-}  // namespace
-
-namespace {
 
 at::Tensor split_product(const Model& model, const at::Tensor& x, const at::Tensor& weight,
                          const at::Tensor& bias, bool is_projection) {
