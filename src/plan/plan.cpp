@@ -1,11 +1,14 @@
-// Matches the points of a suite with the ranks and devices at hand, and gives the reason for each that cannot
-// run.
+// Gives the expected cost of a point, matches the points of a suite with the ranks and devices at hand with
+// the reason for each that cannot run, and shuffles them into the order of a run.
 #include "plan/plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <random>
 #include <set>
+#include <utility>
 
 #include "base/units.h"
 #include "plan/effects.h"
@@ -13,8 +16,105 @@
 #include "specs/documents.h"
 #include "specs/parts.h"
 #include "specs/specs.h"
+#include "strategies/stages.h"
+#include "strategies/strategy.h"
 
 namespace shardmark {
+namespace {
+
+Expectation expect_training(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const specs::SharedTable table = specs::model_table(t.model);
+  const auto batch = static_cast<double>(t.batch_size == kLargest ? 1 : t.batch_size);
+
+  Expectation expectation;
+  expectation.num_parameters = table->num_parameters();
+  expectation.num_active_parameters = table->num_active_parameters();
+  const strategies::Stages stages(point);
+  const strategies::StagesCost cost = strategies::cost_of(stages, batch);
+  expectation.cost = cost.cost;
+  expectation.by_phase = strategies::step_traffic(stages.programs);
+  expectation.activation_bytes = cost.activation_bytes;
+  expectation.flops_per_step = table->step_flops() * batch * static_cast<double>(t.accumulation) /
+                               static_cast<double>(point.ranks_per_copy());
+  return expectation;
+}
+
+// Bytes that a rank sends, as the mean over ranks. A rule for the parts of an all_to_all_v is the same for
+// every sender, so its mean equals that of equal parts. Only a file of counts gives senders different
+// amounts.
+double sent_bytes(const Point& point) {
+  const CollectivePoint& c = point.collective;
+  const specs::CollectiveRow& row = specs::collective(c.operation);
+  if (row.has_parts && point.impossible.empty()) {
+    const Choice parts = choice_from_text(c.parts);
+    const int64_t element = specs::dtype_bytes(c.dtype);
+    if (parts.name == "counts")
+      return specs::share_out(parts, point.ranks, c.bytes / element, point.folder).moved() *
+             static_cast<double>(element);
+  }
+  return static_cast<double>(c.bytes) * specs::ring_factor(row.what, point.ranks);
+}
+
+}  // namespace
+
+Expectation expect(const Point& point) {
+  if (point.workload == "training" || point.workload == "train") return expect_training(point);
+  Expectation expectation;
+  expectation.cost.traffic_bytes = sent_bytes(point);
+  expectation.cost.num_operations = 1;
+  return expectation;
+}
+
+Expectations expect_all(const std::vector<Point>& plan) {
+  Expectations all;
+  for (const Point& point : plan)
+    if (point.impossible.empty() && point.repeat == 0) all.emplace_hint(all.end(), &point, expect(point));
+  return all;
+}
+
+namespace {
+
+// Searches the layouts of the same ranks for one that fits, from the fewest ranks per copy of the model
+// upwards, and with as many tensor-parallel ranks as possible before pipeline stages. Returns it as text;
+// empty if none fits.
+std::string layout_that_fits(const Point& point, double memory_bytes) {
+  constexpr int64_t kMostTensor = 8;  // tensor parallelism within a node of 8 ranks
+  for (int64_t copy = point.ranks_per_copy() + 1; copy <= point.ranks; ++copy) {
+    if (point.ranks % copy != 0 || copy % point.training.context != 0) continue;
+    const int64_t parts = copy / point.training.context;
+    for (int64_t tensor = std::min(parts, kMostTensor); tensor >= 1; --tensor) {
+      Point other = point;
+      other.training.tensor = tensor;
+      other.training.pipeline = parts / tensor;
+      if (other.training.scaling == "strong") other.training.batch_size = point.global_batch();
+      if (parts % tensor != 0 || !strategies::layout_impossible(other).empty() ||
+          !divide_batch(other).empty() || !strategy_reason(other).empty())
+        continue;
+      const Expectation needed = expect(other);
+      if (needed.total_bytes() > memory_bytes) continue;
+      std::string layout = tensor == 1 ? "" : fmt::format("tensor {}", tensor);
+      if (other.training.pipeline > 1)
+        layout += fmt::format("{}pipeline {}", tensor == 1 ? "" : " x ", other.training.pipeline);
+      return fmt::format("{} would fit ({} with activations)", layout, format_bytes(needed.total_bytes()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes) {
+  const auto memory_bytes = static_cast<double>(memory_per_rank_bytes);
+  if (memory_bytes == 0) return {};
+  const double needed = expect(point).cost.state_bytes();
+  if (needed <= memory_bytes) return {};
+  const std::string reason = fmt::format("the state of a rank needs {}, a rank has {}", format_bytes(needed),
+                                         format_bytes(memory_bytes));
+  const std::string other = layout_that_fits(point, memory_bytes);
+  return other.empty() ? reason : reason + "; " + other;
+}
+
 namespace {
 
 std::string data_mismatch(const TrainingPoint& t) {
@@ -186,6 +286,34 @@ std::vector<Point> make_plan(const Suite& suite, const World& world, std::vector
       plan.back().repeat = repeat;
     }
   return plan;
+}
+
+// Points are shuffled within each repetition, so that a slow drift of the machine does not look like the
+// effect of an axis. Fisher-Yates shuffle, written out because the result of std::shuffle may differ between
+// standard libraries. The bias of the remainder is below points / 2^64.
+std::vector<size_t> run_order(const Suite& suite, const std::vector<Point>& plan) {
+  std::vector<size_t> order(plan.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (!suite.shuffle) return order;
+  std::mt19937_64 random(static_cast<uint64_t>(suite.seed));
+  for (size_t begin = 0, end = 0; begin < plan.size(); begin = end) {
+    while (end < plan.size() && plan[end].repeat == plan[begin].repeat) ++end;
+    for (size_t i = end - 1; i > begin; --i) std::swap(order[i], order[begin + random() % (i - begin + 1)]);
+  }
+  return order;
+}
+
+double time_limit_s(const Point& point) {
+  if (!point.impossible.empty()) return 0;
+  const Sampling& s = point.sampling;
+  return s.duration_s > 0 ? s.duration_s : s.time_limit_s;
+}
+
+std::string extent_text(const std::vector<Point>& points) {
+  double sum_s = 0;
+  for (const Point& point : points) sum_s += time_limit_s(point);
+  return fmt::format("{} point{}, at most {} of timed steps", points.size(), points.size() == 1 ? "" : "s",
+                     format_seconds(sum_s));
 }
 
 }  // namespace shardmark
