@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/registry.h"
-#include "data/files/content.h"
+#include "data/files/sample_file.h"
 #include "data/order/sampler.h"
 #include "models/model.h"
 #include "schema/content_hash.h"

@@ -1,7 +1,7 @@
 // Tests Megatron-LM's indexed datasets: tokens of every type, documents from the index, and that damage is
 // refused.
 // RANKS 1
-#include "data/files/token_file.h"
+#include "data/files/token_files.h"
 #include "tests/mpi/token_files.h"
 
 namespace shardmark {

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 
+#include "schema/content_hash.h"
 #include "schema/file.h"
 
 namespace shardmark {
@@ -42,5 +45,11 @@ void for_pieces(int64_t size, int64_t length, int64_t most, Visit visit) {
 // patterns, because all ranks must agree. Throws UsageError if a pattern matches no file.
 std::set<std::string> matching_files(const std::string& source, const std::string& patterns,
                                      const std::string& folder);
+
+// One number that stands for the content of a source's files. Sources use this to hash their files. Content
+// of up to 64 MiB is hashed completely; of larger content 4,096 pieces of 16 KiB, evenly spaced from the
+// first byte to the last, so that huge files take no longer. Pass an earlier result as `hash` to continue it.
+uint64_t hash_content(std::span<const uint8_t> bytes, uint64_t hash = kHashStart);
+uint64_t hash_content(const SampleFile& file, uint64_t hash = kHashStart);
 
 }  // namespace shardmark
