@@ -23,7 +23,7 @@ class DataSource {
   // The number of samples to evaluate on, with indices [size, size + num_held_out). 0 unless the context
   // asked for them.
   virtual int64_t num_held_out() const { return 0; }
-  // A hash of the files behind the source (files/content.h); empty if there are none.
+  // A hash of the files behind the source (files/sample_file.h); empty if there are none.
   virtual std::string content() const { return {}; }
   // Returns the drawn samples, stacked, on the CPU. With `pinned` they are in page-locked memory, from which
   // a GPU copies asynchronously. May be called from several threads at once.

@@ -12,7 +12,7 @@
 namespace shardmark {
 
 // The communicators of the process groups that programs use, split off the communicator of all ranks. Their
-// traffic is counted there. A process group of one rank needs no transport: comm/alone.h.
+// traffic is counted there. A process group of one rank needs no transport: comm/transports.h.
 class Teams {
  public:
   // Construction is collective, and so is destruction, in which NCCL's ranks of a node wait for each other.

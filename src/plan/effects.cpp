@@ -1,5 +1,5 @@
 // Finds values that change nothing, in two ways. idle_values() applies rules: one for each of Acts
-// (schema/axis_row.h), and one for each option that acts only sometimes. same_as_earlier() compares the
+// (schema/axes.h), and one for each option that acts only sometimes. same_as_earlier() compares the
 // programs of whole steps, which also finds what no rule knows.
 #include "plan/effects.h"
 

@@ -2,12 +2,29 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "schema/json_object.h"
-
 namespace shardmark {
+
+// A JSON object that can be a member of a struct while the header needs only the forward declarations of the
+// JSON library. The library's full headers are large, and many files include the headers that use this one.
+class JsonObject {
+ public:
+  JsonObject();  // an empty object
+  JsonObject(const JsonObject& other);
+  JsonObject(JsonObject&& other) noexcept;
+  JsonObject& operator=(JsonObject other) noexcept;
+  ~JsonObject();
+
+  nlohmann::ordered_json& operator*() { return *json_; }
+  const nlohmann::ordered_json& operator*() const { return *json_; }
+
+ private:
+  std::unique_ptr<nlohmann::ordered_json> json_;
+};
 
 // Lists hold one entry per node or rank.
 struct Environment {

@@ -1,5 +1,6 @@
-// The field table: every stored column with its name, unit and meaning (series are in series_info.h). Code
-// that writes, reads or documents a study visits this table, so a new column is one new line here.
+// The field table: every stored column with its name, unit and meaning; the table of series, every kind of
+// raw samples that a record may hold; and the version of the schema in which each of them was added. Code
+// that writes, reads or documents a study visits these tables, so a new column is one new line here.
 #pragma once
 
 #include <array>
@@ -8,10 +9,169 @@
 #include "schema/axes.h"
 #include "schema/environment.h"
 #include "schema/record.h"
-#include "schema/series_info.h"
-#include "schema/since.h"
 
 namespace shardmark {
+
+// A row of the table of series.
+struct SeriesInfo {
+  std::string_view name;
+  std::string_view unit;
+  std::string_view description;  // includes the meaning of rows and columns
+};
+
+inline constexpr std::array<SeriesInfo, 43> kSeries = {{
+    {"step", "s", "time of each timed step (operation), [rank, step]"},
+    {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
+    {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
+    {"backward", "s", "part of the step in backward, communication excluded, [rank, step]"},
+    {"exposed", "s", "part of the step in which computing waited for communication, [rank, step]"},
+    {"optimizer", "s", "part of the step in the optimizer, [rank, step]"},
+    {"exposed_tensor", "s", "part of exposed in which it waited for tensor-parallel ranks, [rank, step]"},
+    {"exposed_context", "s", "part of exposed in which it waited for context-parallel ranks, [rank, step]"},
+    {"exposed_pipeline", "s",
+     "part of exposed in which it waited for other stages: the bubble, and messages, [rank, step]"},
+    {"compute_only", "s", "time of a step in which nothing moves between ranks, [rank, step]"},
+    {"communication_only", "s", "time of a step's operations without its computing, [rank, step]"},
+    {"block_time", "s",
+     "of steps in which nothing moves between ranks, median of: waiting for a batch, forward of each block, "
+     "backward of each block (the first block first; 0: another stage has it), update, [rank, moment]"},
+    {"parameter_backward_time", "s",
+     "of the same steps where a schedule splits backward, median of: the part of each block's backward for "
+     "the "
+     "gradients of its parameters, [rank, block]"},
+    {"program", "",
+     "a step in steady state as rank 0 executes it, [moment, column]: what happens (0 a batch, 1 forward, 2 "
+     "backward, 3 update, 4 an operation starts, 5 is waited for, 6 forward again, 7 and 8 backward of a "
+     "block's input and of its parameters), number of the block or "
+     "operation, and of "
+     "a start the collective (0 all_reduce, 1 reduce_scatter, 2 all_gather, ...: as in the list of "
+     "collectives), payload in bytes, ranks, distance between neighbours of them, root or -1"},
+    {"window", "s",
+     "wall time of each window between two barriers; of a sustained run, of each interval's windows "
+     "together, [rank, window]"},
+    {"energy", "J", "energy of each rank's device in each window (interval), [rank, window]"},
+    {"preemptions", "",
+     "involuntary context switches per computing thread of each rank in each window (interval), [rank, "
+     "window]"},
+    {"interval_end", "s",
+     "of a sustained run: when each interval ended, since the timed steps began, [1, interval]"},
+    {"interval_steps", "steps", "steps of each interval; series of steps keep some of them, [1, interval]"},
+    {"interval_time", "s", "median of the steps of each interval, [rank, interval]"},
+    {"interval_worst", "s", "longest step of each interval, [rank, interval]"},
+    {"interval_compute", "s", "median of forward + backward of the steps of each interval, [rank, interval]"},
+    {"interval_clock", "MHz",
+     "of the multiprocessors (the core), mean of what the device said once a window, [rank, interval]"},
+    {"interval_temperature", "C", "the last in each interval, [rank, interval]"},
+    {"interval_power", "W", "mean of what the device said once a window, [rank, interval]"},
+    {"interval_throttle", "",
+     "why the clock was held down at some time in each interval, as NVML's bits: 4 power cap, 8 hardware, "
+     "32 heat (driver), 64 heat (hardware), 128 power brake; others are no slow-down, [rank, interval]"},
+    {"interval_throttled", "", "share of the readings with one of these bits, [rank, interval]"},
+    {"interval_faulty", "", "share of the readings with one of these bits other than 4, [rank, interval]"},
+    {"expert_load", "tokens",
+     "of a mixture of experts: tokens that each expert was given in a step, of all ranks, mean over the "
+     "steps, "
+     "[layer, expert]"},
+    {"load_alone", "s", "of a collective beside a load: the load's part of a round, alone, [rank, round]"},
+    {"collective_alone", "s", "the collective's part of a round, alone, [rank, round]"},
+    {"load_together", "s", "the load's part, while the collective runs, [rank, round]"},
+    {"collective_together", "s", "the collective's part, while the load runs, [rank, round]"},
+    {"together", "s",
+     "both parts at the same time, from the begin to the end of the later one, [rank, round]"},
+    {"peak", "bytes", "peak memory of the point, [rank, 1]"},
+    {"loss", "", "mean over ranks of each step of a training run, [1, step]"},
+    {"learning_rate", "", "of each step, [1, step]"},
+    {"gradient_norm", "", "global norm of the gradient; NaN where it was not asked for, [1, step]"},
+    {"held_out_at", "steps", "steps done at each evaluation, [1, evaluation]"},
+    {"held_out_loss", "", "loss on the samples held out, [1, evaluation]"},
+    {"accuracy", "", "share of held-out targets that had the largest logit, [1, evaluation]"},
+    {"checkpoint_write", "s",
+     "of a training run: from its stop for a checkpoint until that is on the disk, [1, checkpoint]"},
+    {"checkpoint_read", "s",
+     "of a training run that goes on: finding, checking and loading its checkpoint, [1, launch]"},
+}};
+
+// A column or series, and the first minor version in which every file has it under this name. What is not
+// listed has been there since 1.0.
+struct Since {
+  std::string_view name;
+  int minor;
+  const char* former = nullptr;  // its name in earlier files, which are read, too
+};
+inline constexpr auto kSince = std::to_array<Since>({
+    {"accuracy", 1},
+    {"attempts", 1},
+    {"between_nodes_bytes", 1},
+    {"checkpointing", 1},
+    {"chosen", 1},
+    {"clip_norm", 1},
+    {"communication_only_time", 1},
+    {"compute_only_time", 1},
+    {"ended_job", 1},
+    {"energy", 1},
+    {"first_step", 1},
+    {"held_out_loss", 1},
+    {"offloaded_bytes", 1},
+    {"overlap", 1},
+    {"reduce_dtype", 1},
+    {"skipped_updates", 1},
+    {"wanted_duration", 1},
+    {"interval_faulty", 1},
+    {"probed_communication_time", 3},
+    {"reserved_bytes", 4},
+    {"device_bytes", 4},
+    {"predicted_parameter_bytes", 5, "law_parameter_bytes"},
+    {"predicted_gradient_bytes", 5, "law_gradient_bytes"},
+    {"predicted_optimizer_bytes", 5, "law_optimizer_bytes"},
+    {"predicted_transient_bytes", 5, "law_transient_bytes"},
+    {"predicted_offloaded_bytes", 5, "law_offloaded_bytes"},
+    {"predicted_traffic_bytes", 5, "law_traffic_bytes"},
+    {"predicted_activation_bytes", 6},
+    {"memory_limit_bytes", 6},
+    {"expert_load", 7},
+    {"tensor", 8},
+    {"sequence_parallel", 8},
+    {"context", 8},
+    {"pipeline", 8},
+    {"pipeline_schedule", 8},
+    {"stages", 8},
+    {"rank_order", 8},
+    {"exposed_tensor_time", 8},
+    {"exposed_context_time", 8},
+    {"exposed_pipeline_time", 8},
+    {"exposed_tensor", 8},
+    {"exposed_context", 8},
+    {"exposed_pipeline", 8},
+    {"environment", 9},
+    {"parts", 9},
+    {"beside", 9},
+    {"load_alone", 9},
+    {"collective_alone", 9},
+    {"load_together", 9},
+    {"collective_together", 9},
+    {"together", 9},
+    {"checkpoint_write", 9},
+    {"checkpoint_read", 9},
+    {"kernels", 9},
+    {"gathers", 9},
+    {"graph", 9},
+    {"num_load_units", 10},
+    {"parameter_backward_time", 10},
+    {"preemptions", 10},
+});
+
+constexpr int minor_since(std::string_view name) {
+  for (const Since& row : kSince)
+    if (row.name == name) return row.minor;
+  return 0;
+}
+
+// Returns nullptr if it has never had another name.
+constexpr const char* former_name(std::string_view name) {
+  for (const Since& since : kSince)
+    if (since.name == name) return since.former;
+  return nullptr;
+}
 
 // The version of the schema is major.minor. A reader refuses a newer major version, and gives columns that an
 // older file lacks the default of their member.

@@ -1,4 +1,5 @@
-// Writes the journal of a running study. journal.h explains the format: Note [Journal].
+// Writes the journal of a running study, and reads it from start to end in one pass. journal.h explains the
+// format: Note [Journal]. A line is one JSON object whose first key is a checksum of the rest of the line.
 #include "schema/journal.h"
 
 #include <fcntl.h>
@@ -7,14 +8,294 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "schema/content_hash.h"
 #include "schema/fields.h"
-#include "schema/journal_line.h"
+#include "schema/json.h"
+#include "schema/possible.h"
+#include "schema/record.h"
+#include "schema/version.h"
 
 namespace shardmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kHead = "{\"checksum\":\"";
+constexpr size_t kHashDigits = 16;
+constexpr size_t kBody = kHead.size() + kHashDigits + 1;  // starts after the closing quotation mark
+
+std::string seal(const Json& object) {
+  std::string body = dump_line(object);
+  body.front() = ',';  // was '{'
+  return std::string(kHead) + hash_text(hash_bytes(body)) + '"' + body + '\n';
+}
+
+bool is_whole(const std::string& line) {
+  return line.size() > kBody && line.starts_with(kHead) &&
+         line.compare(kHead.size(), kHashDigits,
+                      hash_text(hash_bytes(std::string_view(line).substr(kBody)))) == 0;
+}
+
+Json to_json(const SamplesPlace& place) {
+  Json series = Json::array();
+  for (const Series& s : place.series)
+    series.push_back({{"name", s.name}, {"rows", s.rows}, {"columns", s.columns}});
+  return {{"offset", place.offset}, {"checksum", place.checksum}, {"series", series}};
+}
+
+// Whether the shapes and offsets make sense at all: none is negative, and sizes in bytes fit into 64 bits.
+// This is checked before anybody allocates memory for them.
+bool is_possible(const SamplesPlace& place) {
+  int64_t end = place.offset;
+  return end >= 0 && std::all_of(place.series.begin(), place.series.end(), [&](const Series& s) {
+           int64_t bytes = 0;
+           return s.rows > 0 && s.columns >= 0 && !__builtin_mul_overflow(s.rows, s.columns, &bytes) &&
+                  !__builtin_mul_overflow(bytes, sizeof(double), &bytes) &&
+                  !__builtin_add_overflow(end, bytes, &end);
+         });
+}
+
+Record possible_record(const Json& json) {
+  Record record = record_from_json(json);
+  require_possible(record);
+  return record;
+}
+
+SamplesPlace place_from_json(const Json& json) {
+  SamplesPlace place{whole_number(json.at("offset")), json.at("checksum"), {}};
+  for (const Json& s : json.at("series"))
+    place.series.push_back({s.at("name"), whole_number(s.at("rows")), whole_number(s.at("columns")), {}});
+  if (!is_possible(place)) throw UsageError("its samples have an impossible shape or place");
+  return place;
+}
+
+}  // namespace
+
+int64_t SamplesPlace::end() const {
+  int64_t end = offset;
+  for (const Series& s : series) end += s.rows * s.columns * static_cast<int64_t>(sizeof(double));
+  return end;
+}
+
+std::string to_line(const Environment& environment) {
+  return seal({{"schema", schema_version()}, {"environment", to_json(environment)}});
+}
+
+std::string to_line(const Record& record, const SamplesPlace& samples) {
+  return seal({{"record", to_json(record)}, {"samples", to_json(samples)}});
+}
+
+std::string to_began_line(const Record& record) { return seal({{"began", to_json(record)}}); }
+
+std::string to_line(const Extended& progress) {
+  return seal({{"progress", progress.id}, {"samples", to_json(progress.samples)}});
+}
+
+std::string to_line(const Due& due) { return seal({{"due", due.ids}}); }
+
+std::optional<JournalLine> read_line(const std::string& line, const std::string& where) {
+  if (!is_whole(line)) return {};
+  try {
+    const Json json = Json::parse(line);
+    if (json.contains("environment")) {
+      require_readable(json.at("schema"), where);
+      return environment_from_json(json.at("environment"));
+    }
+    if (json.contains("began")) return Began{possible_record(json.at("began"))};
+    if (json.contains("progress")) return Extended{json.at("progress"), place_from_json(json.at("samples"))};
+    if (json.contains("due")) return Due{json.at("due")};
+    if (!json.contains("record")) return Foreign{};
+    return Recorded{possible_record(json.at("record")), place_from_json(json.at("samples"))};
+  } catch (const Json::exception& error) {
+    throw UsageError(where + " is not a line of a journal: " + error.what());
+  } catch (const UsageError& error) {  // an error about a newer schema already begins with `where`
+    const std::string what = error.what();
+    throw UsageError(what.starts_with(where) ? what : where + " is not a line of a journal: " + what);
+  }
+}
+
+namespace {
+
+using Parts = std::map<std::string, std::vector<const Series*>>;  // by name
+
+bool fits(const std::vector<Series>& piece, const Parts& before) {
+  std::set<std::string> seen;
+  return std::all_of(piece.begin(), piece.end(), [&](const Series& series) {
+    const bool is_known = std::any_of(kSeries.begin(), kSeries.end(),
+                                      [&](const SeriesInfo& info) { return info.name == series.name; });
+    const auto parts = before.find(series.name);
+    return is_known && seen.insert(series.name).second &&
+           (parts == before.end() || parts->second.front()->rows == series.rows);
+  });
+}
+
+Series whole(const std::string& name, const std::vector<const Series*>& parts) {
+  Series series{name, parts.front()->rows, 0, {}};
+  for (const Series* part : parts) series.columns += part->columns;
+  series.values.reserve(static_cast<size_t>(series.rows * series.columns));
+  for (int64_t row = 0; row < series.rows; ++row)
+    for (const Series* part : parts) {
+      const auto begin = part->values.begin() + row * part->columns;
+      series.values.insert(series.values.end(), begin, begin + part->columns);
+    }
+  return series;
+}
+
+// Joins series that were recorded in pieces, such as the intervals of a sustained run. Rows are ranks, so
+// every row of the result consists of a part of each piece. Returns each series with the columns of all
+// pieces, one piece after the other. A piece is left out if it names an unknown series (fields.h), names one
+// twice, or has another number of rows than the pieces before it.
+std::vector<Series> join_columns(const std::vector<std::vector<Series>>& pieces) {
+  Parts parts;
+  for (const auto& piece : pieces) {
+    if (!fits(piece, parts)) continue;
+    for (const Series& series : piece) parts[series.name].push_back(&series);
+  }
+  std::vector<Series> series;
+  series.reserve(parts.size());
+  for (const auto& [name, of_pieces] : parts) series.push_back(whole(name, of_pieces));
+  return series;
+}
+
+// Reads the samples at a place. Returns nothing if the file is too short or the checksum does not match.
+std::optional<std::vector<Series>> read_samples(const File& file, const std::string& path,
+                                                SamplesPlace place) {
+  uint64_t hash = kHashStart;
+  int64_t offset = place.offset;
+  // Reads the last byte first: memory for all values is taken only if the file is long enough to have them.
+  char last = 0;
+  if (place.end() > offset && !read_at(file, path, place.end() - 1, &last, 1)) return {};
+  for (Series& s : place.series) {
+    s.values.resize(static_cast<size_t>(s.rows * s.columns));
+    const size_t count = s.values.size() * sizeof(double);
+    if (!read_at(file, path, offset, s.values.data(), count)) return {};
+    hash = hash_bytes(bytes_of(s.values), hash);
+    offset += static_cast<int64_t>(count);
+  }
+  if (hash_text(hash) != place.checksum) return {};
+  return std::move(place.series);
+}
+
+class Scanner {
+ public:
+  Scanner(const std::string& study, Load load, const RecordSink& sink)
+      : study_(study),
+        path_(journal_path(study)),
+        samples_path_(samples_path(study)),
+        load_(load),
+        sink_(sink) {}
+
+  std::optional<JournalScan> run() {
+    auto opened = open_input(path_, kMostJournalBytes);
+    samples_ = open_if_exists(samples_path_, O_RDONLY);
+    if (!opened || !samples_) return {};
+    std::ifstream& lines = *opened;
+    std::string line;
+    int64_t end = 0, num_broken = 0;
+    for (int64_t number = 1; std::getline(lines, line); ++number) {
+      end += static_cast<int64_t>(line.size()) + 1;
+      // A last line without a newline was only partly written.
+      const bool whole = !lines.eof() && take(line, number);
+      if (number == 1 && !whole)
+        throw UsageError(path_ + " is not a study's journal, or its first line is damaged");
+      if (!whole) {
+        ++num_broken;
+        continue;
+      }
+      // A crash can damage only the end of the file. Broken lines before a complete one were damaged later.
+      scan_.num_damaged += std::exchange(num_broken, 0);
+      scan_.whole_bytes = end;
+    }
+    // The journal is empty, so it only reserves the name.
+    if (end == 0 && !has_journal(study_)) return {};
+    if (end == 0) throw UsageError(path_ + " is empty");
+    scan_.torn = num_broken > 0;
+    if (scan_.began) scan_.began->samples = joined();
+    return std::move(scan_);
+  }
+
+ private:
+  bool take(const std::string& line, int64_t number) {
+    auto content = read_line(line, path_ + ":" + std::to_string(number));
+    if (!content || (number == 1 && !std::holds_alternative<Environment>(*content))) return false;
+    return std::visit([this](auto& held) { return keep(std::move(held)); }, *content);
+  }
+
+  // Each keep() returns false if the line turns out not to be complete: its samples are not there.
+  bool keep(Environment&& environment) {
+    scan_.environment = std::move(environment);
+    begin_nothing();  // the former job ended without a record of its point
+    return true;
+  }
+  bool keep(Began&& began) {
+    begin_nothing();
+    scan_.began = std::move(began.record);
+    return true;
+  }
+  bool keep(Extended&& progress) {
+    scan_.samples_bytes = std::max(scan_.samples_bytes, progress.samples.end());
+    if (has_begun(progress.id)) pieces_.push_back(std::move(progress.samples));
+    return true;
+  }
+  bool keep(Foreign&&) { return true; }
+  bool keep(Due&& due) {
+    scan_.due.insert(due.ids.begin(), due.ids.end());
+    return true;
+  }
+  bool keep(Recorded&& recorded) {
+    auto& [record, place] = recorded;
+    const int64_t end = place.end();
+    if (record.ended_job && place.series.empty() && has_begun(record.id)) {
+      record.samples = joined();
+    } else if (load_ == Load::everything) {
+      auto samples = read_samples(samples_, samples_path_, std::move(place));
+      if (!samples) return false;
+      record.samples = std::move(*samples);
+    }
+    scan_.samples_bytes = std::max(scan_.samples_bytes, end);
+    if (has_begun(record.id)) begin_nothing();
+    scan_.due.erase(record.id);
+    sink_(std::move(record));
+    return true;
+  }
+
+  bool has_begun(const std::string& id) const { return scan_.began && scan_.began->id == id; }
+  void begin_nothing() {
+    scan_.began.reset();
+    pieces_.clear();
+  }
+
+  // Joins the series of the point that has begun from its progress lines. A piece whose checksum does not
+  // match is left out: progress is not synced, and if all goes well a complete record follows anyway.
+  std::vector<Series> joined() {
+    std::vector<std::vector<Series>> pieces;
+    if (load_ == Load::everything)
+      for (SamplesPlace& place : pieces_)
+        if (auto piece = read_samples(samples_, samples_path_, std::move(place)))
+          pieces.push_back(std::move(*piece));
+    return join_columns(pieces);
+  }
+
+  std::string study_, path_, samples_path_;
+  Load load_;
+  const RecordSink& sink_;
+  File samples_;
+  JournalScan scan_;
+  std::vector<SamplesPlace> pieces_;  // pieces of the series of scan_.began
+};
+
+}  // namespace
+
+std::optional<JournalScan> scan_journal(const std::string& study, Load load, const RecordSink& sink) {
+  return Scanner(study, load, sink).run();
+}
+
 namespace {
 
 std::string temporary_path(const std::string& study) { return journal_path(study) + ".tmp"; }
@@ -26,8 +307,7 @@ std::string temporary_path(const std::string& study) { return journal_path(study
 void require_valid(const std::vector<Series>& samples) {
   for (auto s = samples.begin(); s != samples.end(); ++s) {
     const auto same_name = [&](const auto& other) { return other.name == s->name; };
-    ENSURE(std::any_of(kSeries.begin(), kSeries.end(), same_name),
-           "no series '" + s->name + "' in series_info.h");
+    ENSURE(std::any_of(kSeries.begin(), kSeries.end(), same_name), "no series '" + s->name + "' in fields.h");
     ENSURE(std::none_of(samples.begin(), s, same_name), "two series '" + s->name + "'");
     ENSURE(s->rows > 0 && s->columns >= 0 && s->rows * s->columns == static_cast<int64_t>(s->values.size()),
            "shape of series '" + s->name + "'");

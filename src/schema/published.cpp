@@ -4,21 +4,124 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
 #include "schema/columns.h"
 #include "schema/fields.h"
+#include "schema/hdf5.h"
 #include "schema/json.h"
 #include "schema/possible.h"
-#include "schema/samples.h"
 #include "schema/seal.h"
 #include "schema/text_heap.h"
 #include "schema/version.h"
 
 namespace shardmark {
 namespace {
+
+// Columns of raw samples have a different number of values for each point: Note [Study file] in published.h.
+// This writes one series of all points, point by point.
+class SeriesWriter {
+ public:
+  SeriesWriter(const h5::Id& samples, const SeriesInfo& info);
+  void append(const Series* series);  // nullptr: the point has no such series
+  void finish();                      // writes the rest of the buffer and the index
+
+ private:
+  void flush(size_t count);
+
+  h5::Id group_, values_;
+  SeriesInfo info_;
+  std::vector<double> buffer_;  // not yet written
+  int64_t written_ = 0;
+  std::vector<int64_t> offset_, length_, ranks_;
+};
+
+// Reads one series point by point.
+class SeriesReader {
+ public:
+  SeriesReader(const h5::Id& samples, const SeriesInfo& info);
+  // Appends the series of a point to `samples` if it has one. Throws UsageError if the index does not fit the
+  // values.
+  void read(size_t point, std::vector<Series>& samples);
+
+ private:
+  // Makes the window hold values [offset, offset + length).
+  void fetch(int64_t offset, int64_t length);
+
+  std::string name_;
+  h5::Id values_;
+  std::vector<double> window_;  // values from window_offset_ on; points are read in order
+  int64_t window_offset_ = 0;
+  int64_t total_ = 0;
+  std::vector<int64_t> offset_, length_, ranks_;
+};
+
+SeriesWriter::SeriesWriter(const h5::Id& samples, const SeriesInfo& info)
+    : group_(h5::create_group(samples, std::string(info.name))),
+      values_(h5::create_growing(group_, "values")),
+      info_(info) {
+  h5::describe(values_, std::string(info.unit), std::string(info.description));
+}
+
+void SeriesWriter::append(const Series* series) {
+  offset_.push_back(written_ + static_cast<int64_t>(buffer_.size()));
+  length_.push_back(series ? static_cast<int64_t>(series->values.size()) : 0);
+  ranks_.push_back(series ? series->rows : 0);
+  if (!series) return;
+  buffer_.insert(buffer_.end(), series->values.begin(), series->values.end());
+  flush(buffer_.size() / h5::kChunkValues * h5::kChunkValues);
+}
+
+void SeriesWriter::flush(size_t count) {
+  if (count == 0) return;
+  const auto end = buffer_.begin() + static_cast<std::ptrdiff_t>(count);
+  h5::append_piece(values_, written_, {buffer_.begin(), end});
+  buffer_.erase(buffer_.begin(), end);
+  written_ += static_cast<int64_t>(count);
+}
+
+void SeriesWriter::finish() {
+  flush(buffer_.size());
+  h5::describe(h5::write_column(group_, "offset", offset_), "values", "first value of each point");
+  h5::describe(h5::write_column(group_, "length", length_), "values", "number of values of each point");
+  h5::describe(h5::write_column(group_, "ranks", ranks_), "",
+               "rows of each point; 0 where it has no such series");
+}
+
+SeriesReader::SeriesReader(const h5::Id& samples, const SeriesInfo& info) : name_(info.name) {
+  if (!h5::has_member(samples, name_)) return;  // the series was added after the file was written
+  const h5::Id group = h5::open_group(samples, name_);
+  values_ = h5::open_dataset(group, "values");
+  total_ = h5::length(values_);
+  offset_ = h5::read_column<int64_t>(group, "offset");
+  length_ = h5::read_column<int64_t>(group, "length");
+  ranks_ = h5::read_column<int64_t>(group, "ranks");
+}
+
+void SeriesReader::read(size_t point, std::vector<Series>& samples) {
+  if (!values_) return;
+  if (point >= offset_.size() || point >= length_.size() || point >= ranks_.size())
+    throw UsageError("series '" + name_ + "' lacks points");
+  const int64_t offset = offset_[point], length = length_[point], ranks = ranks_[point];
+  if (ranks == 0) return;
+  if (ranks < 0 || offset < 0 || length < 0 || offset > total_ || length > total_ - offset ||
+      length % ranks != 0)
+    throw UsageError("series '" + name_ + "' has an index outside its values");
+  fetch(offset, length);
+  const auto start = window_.begin() + (offset - window_offset_);
+  samples.push_back({name_, ranks, length / ranks, {start, start + length}});
+}
+
+void SeriesReader::fetch(int64_t offset, int64_t length) {
+  const auto window_end = window_offset_ + static_cast<int64_t>(window_.size());
+  if (offset >= window_offset_ && offset + length <= window_end) return;
+  window_.resize(static_cast<size_t>(std::min(total_ - offset, std::max(length, 8 * h5::kChunkValues))));
+  window_offset_ = offset;
+  h5::read_piece(values_, offset, window_);
+}
 
 using Text = std::vector<std::string>;
 

@@ -22,7 +22,7 @@ constexpr bool is_bad(Outcome outcome) {
 // Raw values of one kind, a row-major matrix: rows are ranks, and columns are steps, windows or a single
 // value.
 struct Series {
-  std::string name;  // a row of kSeries (series_info.h)
+  std::string name;  // a row of kSeries (fields.h)
   int64_t rows = 0;
   int64_t columns = 0;
   std::vector<double> values;

@@ -1,4 +1,4 @@
-// Every axis declares when it has an effect (schema/axis_row.h), and the plan uses this: no two points of a
+// Every axis declares when it has an effect (schema/axes.h), and the plan uses this: no two points of a
 // plan run the same step, and a single value without an effect is reported.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -86,7 +86,7 @@ class Workload {
   // Fills in what only the ranks know (memory, traffic, losses). Returns what is wrong with it, the same on
   // all ranks; empty if nothing is.
   virtual std::string collect(Record& record) = 0;
-  // Measures the ablations, if the workload has any, and stores their series (schema/series_info.h). Called
+  // Measures the ablations, if the workload has any, and stores their series (schema/fields.h). Called
   // last.
   virtual void measure_ablations(Record& record) { static_cast<void>(record); }
 };

@@ -1,4 +1,4 @@
-#include "schema/json_object.h"
+#include "schema/environment.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
