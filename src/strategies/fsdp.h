@@ -3,7 +3,7 @@
 #pragma once
 
 #include "strategies/slots.h"
-#include "strategies/step.h"
+#include "strategies/step_builder.h"
 
 namespace shardmark::strategies {
 

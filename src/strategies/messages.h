@@ -4,7 +4,7 @@
 // from one of two slots, so that the next output can be computed while the previous one is being sent.
 #pragma once
 
-#include "strategies/step.h"
+#include "strategies/step_builder.h"
 
 namespace shardmark::strategies {
 

@@ -1,7 +1,7 @@
 // A whole model on one rank, as single and ddp hold it.
 #pragma once
 
-#include "strategies/step.h"
+#include "strategies/step_builder.h"
 
 namespace shardmark::strategies {
 

@@ -3,6 +3,8 @@
 // is written, as a compiler allocates registers, so that nothing is decided while a step runs.
 #pragma once
 
+#include <initializer_list>
+
 #include "strategies/strategy.h"
 
 namespace shardmark::strategies {
@@ -171,5 +173,26 @@ std::vector<Slice> without(std::vector<Slice> slices, const std::vector<Slice>& 
 // group_must_divide() says so if it does not divide the number of ranks.
 int64_t group_size(const StepInput& input);
 std::string group_must_divide(const StepInput& input);
+
+// The loop that writes one step of training, action by action: write_step(). It is the only loop over what a
+// rank computes, and it asks holders around every action.
+//
+// A holder is the policy of how a rank holds parameters, gradients, or both (sharded or whole), and when it
+// moves them. Each hook is called around every action of the schedule and does nothing by default.
+class Holder {
+ public:
+  Holder() = default;
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+  virtual ~Holder() = default;
+  virtual void before(const Position&) {}
+  virtual void after(const Position&) {}
+  virtual void finish() {}   // afterwards, gradients are where the optimizer takes them from
+  virtual void publish() {}  // afterwards, blocks see the updated parameters
+};
+
+// Asks the holders in this order before each action, and in reverse order after it. A schedule without
+// backward becomes a program of forward alone.
+Program write_step(StepBuilder& step, std::initializer_list<Holder*> holders);
 
 }  // namespace shardmark::strategies
