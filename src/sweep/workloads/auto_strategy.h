@@ -3,10 +3,19 @@
 
 #include <map>
 
-#include "comm/probe.h"
+#include "comm/communicator.h"
 #include "schema/point.h"
+#include "strategies/auto_choice.h"
 
 namespace shardmark {
+
+// What an operation costs on a network. It is for decisions (strategy `auto`), not for reports.
+struct Probe {
+  strategies::ProbedLink all;
+  strategies::ProbedLink node;  // among the ranks of a node
+  // 0 if there is one node only, or if the nodes do not hold equally many consecutive ranks.
+  int64_t ranks_per_node = 0;
+};
 
 using ProbeCache = std::map<std::string, Probe>;  // by transport and number of ranks
 

@@ -1,5 +1,5 @@
 // The load that a rank runs together with a collective, one unit at a time: the choices of the axis `beside`
-// (strategies/beside.h).
+// (strategies/choice_kinds.cpp).
 #pragma once
 
 #include <memory>
