@@ -1,7 +1,6 @@
 // Makes a source from a choice, after checking that its samples fit the model.
 #include "data/source.h"
 
-#include "specs/documents.h"
 #include "specs/specs.h"
 
 namespace shardmark {

@@ -13,7 +13,6 @@
 #include "base/units.h"
 #include "plan/effects.h"
 #include "specs/collectives.h"
-#include "specs/documents.h"
 #include "specs/parts.h"
 #include "specs/specs.h"
 #include "strategies/stages.h"

@@ -1,6 +1,8 @@
 // The tables of names that a suite may use: data sources, optimizers, transports, element types.
 #include "specs/specs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -194,6 +196,32 @@ ElementBytes element_bytes(const std::string& precision, const std::string& redu
   return {spec.compute_bytes, spec.master_bytes,
           reduce_dtype == "same" ? spec.compute_bytes : spec.master_bytes,
           /*scaled=*/precision == "fp16"};
+}
+
+std::string documents_reason(const Choice& data, const SampleShape& sample) {
+  if (data.name != "tokens") return {};
+  for (const char* const option : {"begin", "end"})
+    if (const auto token = data.options.at(option).get<int64_t>(); token >= sample.num_classes)
+      return fmt::format(
+          "{} {} is not in the model's vocabulary of {}, so that no document {}s with it; name a token of "
+          "the files' tokenizer, or set the model's option 'vocabulary' above it",
+          option, token, sample.num_classes, option);
+  return {};
+}
+
+const std::map<std::string, RateScheduleSpec>& rate_schedules() {
+  static const std::map<std::string, RateScheduleSpec> table = {
+      {"constant", {"the same rate throughout", {}}},
+      {"cosine",
+       {"half a cosine from the peak down",
+        {{"end", OptionType::number, 0.0, "rate at the end, as a part of the peak", {}, 0, 1}},
+        /*by_length=*/true}},
+      {"step",
+       {"multiplied by a factor at a fixed interval of steps",
+        {{"every", OptionType::integer, nullptr, "steps between two drops", {}, 1},
+         {"factor", OptionType::number, 0.1, "of each drop", {}, 0, 1}}}},
+  };
+  return table;
 }
 
 }  // namespace shardmark::specs

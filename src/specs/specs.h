@@ -1,10 +1,13 @@
-// The names that a suite may use for data sources, optimizers, precisions and transports, with their options.
+// The names that a suite may use for data sources, optimizers, learning-rate schedules, precisions and
+// transports, with their options.
 // Models, strategies and collectives have tables of their own (model_table.h, strategies/strategy.h,
 // collectives.h).
 #pragma once
 
 #include <map>
+#include <string>
 
+#include "schema/choice.h"
 #include "schema/point.h"
 #include "specs/element_bytes.h"
 #include "specs/model_table.h"
@@ -50,5 +53,17 @@ const std::vector<PrecisionSpec>& precision_specs();   // fp32, tf32, bf16, fp16
 const std::vector<std::string>& reduce_dtype_names();  // same, fp32
 const PrecisionSpec& precision_spec(const std::string& name);
 ElementBytes element_bytes(const std::string& precision, const std::string& reduce_dtype);
+
+// Why the tokens that the data source's options name cannot begin or end a document, for a model that takes
+// such samples, in one line. Empty if they can.
+std::string documents_reason(const Choice& data, const SampleShape& sample);
+
+// A learning-rate schedule. executor/optim/rate_schedule.h computes the rates.
+struct RateScheduleSpec {
+  std::string description;
+  OptionTable options;
+  bool by_length = false;  // the rates depend on the number of steps of the run
+};
+const std::map<std::string, RateScheduleSpec>& rate_schedules();  // constant, cosine, step
 
 }  // namespace shardmark::specs

@@ -10,7 +10,6 @@
 #include "specs/collectives.h"
 #include "specs/model_table.h"
 #include "specs/parts.h"
-#include "specs/rate_schedules.h"
 #include "specs/specs.h"
 #include "strategies/pipeline.h"
 #include "strategies/strategy.h"

@@ -8,7 +8,6 @@
 #include "plan/effects.h"
 #include "plan/plan.h"
 #include "schema/json.h"
-#include "specs/rate_schedules.h"
 #include "specs/specs.h"
 
 namespace shardmark {

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "specs/rate_schedules.h"
+#include "specs/specs.h"
 
 namespace shardmark {
 namespace {

@@ -8,7 +8,7 @@
 
 namespace shardmark {
 
-// A linear warm-up, followed by a schedule from the table in specs/rate_schedules.h.
+// A linear warm-up, followed by a schedule from the table in specs/specs.h.
 class RateSchedule {
  public:
   // `choice` is unresolved. Throws UsageError if the schedule or an option is unknown, or the warm-up is
