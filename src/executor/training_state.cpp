@@ -78,7 +78,7 @@ void TrainingState::publish() {
     if (copy.buffer >= 0) memory_.at(copy).copy_(memory_.at(parameters));
   const auto& instructions = program().instructions;
   for (size_t i = 0; i < instructions.size(); ++i) {
-    if (instructions[i].part != strategies::Part::publish) continue;
+    if (instructions[i].part != strategies::StepPart::publish) continue;
     if (instructions[i].is_communication())
       step_.communicate(i);
     else
@@ -107,7 +107,7 @@ std::vector<at::Tensor> TrainingState::replicated() {
   const auto& instructions = program().instructions;
   for (size_t i = 0; i < instructions.size(); ++i) {
     // A gather that forward needs early starts while a batch is loaded or, in a pipeline, during a backward.
-    if (instructions[i].part == strategies::Part::publish) continue;
+    if (instructions[i].part == strategies::StepPart::publish) continue;
     if (instructions[i].what == What::copy && is_replicated(instructions[i].to)) {
       step_.run_locally(i);
     } else if (instructions[i].what == What::start) {
@@ -217,9 +217,9 @@ void TrainingState::send_from(size_t stage, const at::Tensor& value) {
 
 // Assembles a parameter from the shards of all tensor-parallel ranks, in its own shape.
 at::Tensor TrainingState::of_tensor_ranks(const at::Tensor& own, const specs::ParameterSpec& spec) {
-  if (!spec.part) return own.view(spec.shape);
+  if (!spec.shard) return own.view(spec.shape);
   std::vector<int64_t> shape = spec.shape;
-  shape.insert(shape.begin(), spec.part->ranks);
+  shape.insert(shape.begin(), spec.shard->ranks);
   const at::Tensor parts = at::empty(shape, own.options());
   teams_->of({mesh_.tensor_team()}).all_gather(parts.view(-1), own).wait();
   return assembled(parts, spec);

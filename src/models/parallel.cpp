@@ -223,35 +223,35 @@ std::pair<at::Tensor, at::Tensor> of_whole_sequence(const Model& model, const at
 namespace {
 
 // Moves the sharded dimension to the front, as [pieces, size of one piece, ...].
-at::Tensor by_pieces(const at::Tensor& value, const specs::Part& part) {
-  return value.movedim(part.dim, 0).unflatten(0, {part.pieces, -1});
+at::Tensor by_pieces(const at::Tensor& value, const specs::TensorShard& shard) {
+  return value.movedim(shard.dim, 0).unflatten(0, {shard.pieces, -1});
 }
 
-at::Tensor from_pieces(const at::Tensor& pieces, const specs::Part& part) {
-  return pieces.flatten(0, 1).movedim(0, part.dim).contiguous();
+at::Tensor from_pieces(const at::Tensor& pieces, const specs::TensorShard& shard) {
+  return pieces.flatten(0, 1).movedim(0, shard.dim).contiguous();
 }
 
 }  // namespace
 
 at::Tensor own_part(const at::Tensor& whole, const specs::ParameterSpec& spec) {
-  if (!spec.part) return whole;
-  const specs::Part& part = *spec.part;
-  const at::Tensor pieces = by_pieces(whole, part);  // [pieces, each, ...]
-  const int64_t each = spec.shape[static_cast<size_t>(part.dim)] / part.pieces;
-  const int64_t first = part.index * each, own = std::min(each, pieces.size(1) - first);
+  if (!spec.shard) return whole;
+  const specs::TensorShard& shard = *spec.shard;
+  const at::Tensor pieces = by_pieces(whole, shard);  // [pieces, each, ...]
+  const int64_t each = spec.shape[static_cast<size_t>(shard.dim)] / shard.pieces;
+  const int64_t first = shard.index * each, own = std::min(each, pieces.size(1) - first);
   std::vector<int64_t> shape = pieces.sizes().vec();
   shape[1] = each;
   const at::Tensor padded = at::zeros(shape, whole.options());
   padded.narrow(1, 0, own).copy_(pieces.narrow(1, first, own));
-  return from_pieces(padded, part);
+  return from_pieces(padded, shard);
 }
 
 at::Tensor assembled(const at::Tensor& parts, const specs::ParameterSpec& spec) {
-  if (!spec.part) return parts;
-  const specs::Part& part = *spec.part;
+  if (!spec.shard) return parts;
+  const specs::TensorShard& shard = *spec.shard;
   std::vector<at::Tensor> pieces;
-  for (int64_t rank = 0; rank < part.ranks; ++rank) pieces.push_back(by_pieces(parts[rank], part));
-  return from_pieces(at::cat(pieces, 1).narrow(1, 0, part.whole / part.pieces), part);
+  for (int64_t rank = 0; rank < shard.ranks; ++rank) pieces.push_back(by_pieces(parts[rank], shard));
+  return from_pieces(at::cat(pieces, 1).narrow(1, 0, shard.whole / shard.pieces), shard);
 }
 
 }  // namespace shardmark

@@ -35,7 +35,7 @@ SharedTable model_table(const Choice& model) {
 
 std::vector<int64_t> ParameterSpec::whole_shape() const {
   std::vector<int64_t> whole = shape;
-  if (part) whole[static_cast<size_t>(part->dim)] = part->whole;
+  if (shard) whole[static_cast<size_t>(shard->dim)] = shard->whole;
   return whole;
 }
 

@@ -40,7 +40,7 @@ struct Cut {
 };
 
 // The shard of a parameter that a tensor-parallel rank has.
-struct Part {
+struct TensorShard {
   int64_t dim = 0, pieces = 1;
   int64_t whole = 0;  // size of the whole dimension, without padding
   int64_t ranks = 1, index = 0;
@@ -56,10 +56,10 @@ struct ParameterSpec {
   std::string name;
   std::vector<int64_t> shape;
   Initial initial = Initial::normal;
-  double scale = 0.02;            // standard deviation, or half-width of the uniform range
-  double active = 1;              // share of the elements that a token uses (experts)
-  std::optional<Cut> cut = {};    // none: tensor-parallel ranks have all of it
-  std::optional<Part> part = {};  // set if this is a shard
+  double scale = 0.02;                    // standard deviation, or half-width of the uniform range
+  double active = 1;                      // share of the elements that a token uses (experts)
+  std::optional<Cut> cut = {};            // none: tensor-parallel ranks have all of it
+  std::optional<TensorShard> shard = {};  // set if this is a shard
   std::vector<int64_t> whole_shape() const;
   int64_t numel() const;
 };

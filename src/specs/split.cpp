@@ -20,7 +20,7 @@ ParameterSpec part_of(ParameterSpec parameter, const Split& split) {
   if (!parameter.cut || split.tensor == 1) return parameter;
   const Cut& cut = *parameter.cut;
   int64_t& size = parameter.shape[static_cast<size_t>(cut.dim)];
-  parameter.part = Part{cut.dim, cut.pieces, size, split.tensor, split.tensor_index};
+  parameter.shard = TensorShard{cut.dim, cut.pieces, size, split.tensor, split.tensor_index};
   size = cut.pieces * ((size / cut.pieces + split.tensor - 1) / split.tensor);
   return parameter;
 }

@@ -95,7 +95,7 @@ struct TeamUse {
 // The phase of a step that an instruction belongs to. `publish` brings updated parameters to where blocks
 // read them (a copy to the compute type, an all-gather). The executor also runs this phase by itself after it
 // has drawn the initial parameters or loaded a checkpoint.
-enum class Part { data, forward, backward, update, publish };
+enum class StepPart { data, forward, backward, update, publish };
 
 struct Instruction {
   // The first nine are computation, which takes time (a micro-batch is loaded, a block computes, the update
@@ -130,7 +130,7 @@ struct Instruction {
   // and leaves what it sends in `to`, if it exchanges messages with other pipeline stages.
   Slice to = {}, from = {};
   int64_t micro_batch = 0;
-  Part part = Part::data;
+  StepPart part = StepPart::data;
   bool keeps_activations = false;  // whether a forward keeps its activations for backward
   bool operator==(const Instruction&) const = default;
   bool is_compute() const {

@@ -34,28 +34,28 @@ std::optional<int64_t> root_of(double value) {
   return value == -1 ? std::nullopt : std::optional(whole(value, kMost));
 }
 
-Part part_of(What what) {
-  return what == What::data      ? Part::data
-         : what == What::forward ? Part::forward
-         : what == What::update  ? Part::update
-                                 : Part::backward;
+StepPart part_of(What what) {
+  return what == What::data      ? StepPart::data
+         : what == What::forward ? StepPart::forward
+         : what == What::update  ? StepPart::update
+                                 : StepPart::backward;
 }
 
 // A study does not store the phases of instructions, so they are derived. What moves after a batch was loaded
 // belongs to forward, and what moves between forward and backward belongs to backward. Everything else
 // belongs to the phase of the instruction that computed before it.
 void add_parts(std::vector<Instruction>& instructions) {
-  Part next = Part::update;
+  StepPart next = StepPart::update;
   for (auto i = instructions.rbegin(); i != instructions.rend(); ++i) {
     if (i->is_compute()) next = part_of(i->what);
     i->part = next;  // of the next block that computes
   }
-  Part now = Part::data;
+  StepPart now = StepPart::data;
   for (Instruction& instruction : instructions) {
     if (instruction.is_compute())
       now = instruction.part;
-    else if (now != Part::forward || instruction.part != Part::backward)
-      instruction.part = now == Part::data ? Part::forward : now;
+    else if (now != StepPart::forward || instruction.part != StepPart::backward)
+      instruction.part = now == StepPart::data ? StepPart::forward : now;
   }
 }
 

@@ -93,16 +93,16 @@ void StepBuilder::add(Instruction instruction) {
 
 void StepBuilder::begin(const Action& action) {
   micro_batch_ = action.micro_batch;
-  part_ = action.what == Compute::load      ? Part::data
-          : action.what == Compute::forward ? Part::forward
-                                            : Part::backward;
+  part_ = action.what == Compute::load      ? StepPart::data
+          : action.what == Compute::forward ? StepPart::forward
+                                            : StepPart::backward;
 }
 
 void StepBuilder::compute(const Action& action) {
   switch (action.what) {
     case Compute::load:
       add({What::data});
-      part_ = Part::forward;  // what moves before the first block computes belongs to forward
+      part_ = StepPart::forward;  // what moves before the first block computes belongs to forward
       return;
     case Compute::forward:
       add({What::forward, action.block});
@@ -335,14 +335,14 @@ std::vector<Slice> without(std::vector<Slice> slices, const std::vector<Slice>& 
 }
 
 void StepBuilder::update() {
-  part_ = Part::update;
+  part_ = StepPart::update;
   add({What::update});
   sum_over_tokens();
   share_tied_gradients();
   program_.norm = input_.norm;
   if (input_.norm) sum_squares();
   add({What::apply});
-  part_ = Part::publish;
+  part_ = StepPart::publish;
 }
 
 // Sums the gradients of parameters that all tensor-parallel ranks have, such as norms. With sequence_parallel
@@ -430,7 +430,7 @@ std::vector<Slice> StepBuilder::gradients_in_all_tensor_ranks() const {
     const std::vector<specs::ParameterSpec>& parameters = input_.model.groups[group].parameters;
     const GroupLayout& layout = program_.layout[group];
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (parameters[i].part) continue;
+      if (parameters[i].shard) continue;
       const int64_t begin = layout.offsets[i], end = begin + parameters[i].numel();
       for (size_t segment = 0; segment < gradients_[group].size(); ++segment) {
         const Slice& own = gradients_[group][segment];

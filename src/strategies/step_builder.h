@@ -152,7 +152,7 @@ class StepBuilder {
   std::vector<Position> positions_;
   bool trains_;
   std::vector<size_t> roots_;
-  Part part_ = Part::data;
+  StepPart part_ = StepPart::data;
   int64_t micro_batch_ = 0;
   Slice takes_, gives_;
   // The process group over which the squares are summed, because its ranks together have every gradient once.

@@ -87,9 +87,9 @@ std::string call_name(const Program& program, int64_t index, const ModelTable& m
 
 }  // namespace
 
-Phase phase_of(Part part) {
+Phase phase_of(StepPart part) {
   constexpr std::array kPhases = {Phase::data, Phase::forward, Phase::backward, Phase::optimizer,
-                                  Phase::optimizer};  // [Part]
+                                  Phase::optimizer};  // [StepPart]
   return kPhases[static_cast<size_t>(part)];
 }
 

@@ -16,7 +16,7 @@ namespace shardmark::strategies {
 enum class Phase { data, forward, backward, exposed, optimizer };
 inline constexpr std::array kPhaseNames = {"data", "forward", "backward", "exposed", "optimizer"};
 inline constexpr size_t kNumPhases = kPhaseNames.size();
-Phase phase_of(Part part);
+Phase phase_of(StepPart part);
 
 // When an instruction of a program ran, in seconds from the beginning of the trace.
 struct TimedInstruction {

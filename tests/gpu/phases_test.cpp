@@ -30,9 +30,9 @@ class PhasesOnGpu : public GpuTest {
 
   // Returns a step with one instruction of each part.
   static strategies::Program program() {
-    using strategies::Part;
+    using strategies::StepPart;
     strategies::Program program;
-    for (const Part part : {Part::data, Part::forward, Part::backward, Part::update})
+    for (const StepPart part : {StepPart::data, StepPart::forward, StepPart::backward, StepPart::update})
       program.instructions.push_back({.part = part});
     return program;
   }

@@ -28,7 +28,7 @@ TEST(Split, RanksHaveTheWholeModelBetweenThem) {
       flops += part.step_flops();
       for (const GroupSpec& group : part.groups)
         for (const ParameterSpec& parameter : group.parameters)
-          (parameter.part ? cut : uncut) += parameter.numel();
+          (parameter.shard ? cut : uncut) += parameter.numel();
     }
     EXPECT_NEAR(flops, whole.step_flops(), 1e-9 * flops) << model;
     EXPECT_EQ(cut + uncut / 4, whole.num_parameters()) << model;

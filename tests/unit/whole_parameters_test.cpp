@@ -37,7 +37,7 @@ TEST(WholeParameters, FewGathersAreInFrontOfTheFirstBlocks) {
           const CollectiveCall& of = program.calls[static_cast<size_t>(call)];
           if (of.what != Collective::all_gather || of.inside_block) continue;
           ++all;
-          published += instruction.part == Part::publish;
+          published += instruction.part == StepPart::publish;
         }
       }
       EXPECT_GE(all, 10) << "each block's";
