@@ -62,7 +62,7 @@ if(NOT SHARDMARK_SANITIZE AND NOT SHARDMARK_FUZZ)
   set_tests_properties(unit/sanitized PROPERTIES LABELS unit TIMEOUT ${_limit})
 endif()
 # The pure parts of layers that are not built without torch.
-add_executable(unit_tests ${_unit} src/sweep/round_counts.cpp src/sweep/search.cpp src/sweep/stopping.cpp src/sweep/time_left.cpp src/executor/optim/rate_schedule.cpp)
+add_executable(unit_tests ${_unit} src/sweep/round_counts.cpp src/sweep/search.cpp src/sweep/stopping.cpp src/sweep/time_left.cpp src/executor/optim/lr_scheduler.cpp)
 target_link_libraries(unit_tests PRIVATE shardmark_analysis_side GTest::gtest_main GTest::gmock)
 target_compile_definitions(unit_tests PRIVATE ${_paths})
 target_precompile_headers(unit_tests PRIVATE tests/pch.h)

@@ -105,7 +105,7 @@ void take_axes(const YamlMap& map, TrainingRun& run) {
 void take_knob(const YamlNode& node, const Knob& knob, TrainingRun& run) {
   visit_knob(knob, run, [&](auto& member, const auto& kind) {
     if constexpr (std::is_same_v<decltype(member), std::string&>)
-      member = to_text(single(node, read_choices(node, schedule_kind())));
+      member = to_text(single(node, read_choices(node, lr_scheduler_kind())));
     else if constexpr (std::is_assignable_v<decltype(member), decltype(kind.parse(""))>)
       member = node.value(kind);
   });

@@ -209,8 +209,8 @@ std::string documents_reason(const Choice& data, const SampleShape& sample) {
   return {};
 }
 
-const std::map<std::string, RateScheduleSpec>& rate_schedules() {
-  static const std::map<std::string, RateScheduleSpec> table = {
+const std::map<std::string, LRSchedulerSpec>& lr_scheduler_specs() {
+  static const std::map<std::string, LRSchedulerSpec> table = {
       {"constant", {"the same rate throughout", {}}},
       {"cosine",
        {"half a cosine from the peak down",

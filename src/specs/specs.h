@@ -58,12 +58,12 @@ ElementBytes element_bytes(const std::string& precision, const std::string& redu
 // such samples, in one line. Empty if they can.
 std::string documents_reason(const Choice& data, const SampleShape& sample);
 
-// A learning-rate schedule. executor/optim/rate_schedule.h computes the rates.
-struct RateScheduleSpec {
+// A learning-rate schedule. executor/optim/lr_scheduler.h computes the rates.
+struct LRSchedulerSpec {
   std::string description;
   OptionTable options;
   bool by_length = false;  // the rates depend on the number of steps of the run
 };
-const std::map<std::string, RateScheduleSpec>& rate_schedules();  // constant, cosine, step
+const std::map<std::string, LRSchedulerSpec>& lr_scheduler_specs();  // constant, cosine, step
 
 }  // namespace shardmark::specs

@@ -109,10 +109,11 @@ const ChoiceKind& optimizer_kind() {
   return kind;
 }
 
-const ChoiceKind& schedule_kind() {
-  static const ChoiceKind kind = {
-      "schedule", names_of(specs::rate_schedules()),
-      [](const std::string& name) -> const OptionTable& { return specs::rate_schedules().at(name).options; }};
+const ChoiceKind& lr_scheduler_kind() {
+  static const ChoiceKind kind = {"schedule", names_of(specs::lr_scheduler_specs()),
+                                  [](const std::string& name) -> const OptionTable& {
+                                    return specs::lr_scheduler_specs().at(name).options;
+                                  }};
   return kind;
 }
 

@@ -11,7 +11,7 @@ const ChoiceKind& model_kind();
 const ChoiceKind& data_kind();
 const ChoiceKind& strategy_kind();
 const ChoiceKind& optimizer_kind();
-const ChoiceKind& schedule_kind();
+const ChoiceKind& lr_scheduler_kind();
 const ChoiceKind& transport_kind();
 const ChoiceKind& parts_kind();
 const ChoiceKind& beside_kind();

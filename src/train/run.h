@@ -4,7 +4,7 @@
 
 #include "comm/communicator.h"
 #include "data/loader.h"
-#include "executor/optim/rate_schedule.h"
+#include "executor/optim/lr_scheduler.h"
 #include "plan/training_run.h"
 #include "sweep/verdict.h"
 #include "sweep/workloads/workload.h"
@@ -17,7 +17,7 @@ namespace shardmark {
 
 struct TrainingOptions {
   Point point;  // workload "train"
-  RateSchedule schedule;
+  LRScheduler schedule;
   int64_t num_steps = 0;
   TrainingRun run = {};
   RunIdentity identity = {};

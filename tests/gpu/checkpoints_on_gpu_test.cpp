@@ -141,7 +141,7 @@ TEST_F(CheckpointsOnGpu, LetARunGoOnOnTheOtherDevice) {
     point.workload = "train";
     const auto sample = specs::model_spec("gpt2").table(point.training.model.options).sample;
     const auto source = make_source(point.training.data, {sample, at::kDouble, 3, /*holds_out=*/true});
-    TrainingOptions options{point, RateSchedule({"cosine"}, 0.01, 2, kSteps)};
+    TrainingOptions options{point, LRScheduler({"cosine"}, 0.01, 2, kSteps)};
     options.num_steps = kSteps;
     options.run.eval_every = 3;
     options.run.checkpoint = directory;

@@ -41,7 +41,7 @@ class TrainingRuns : public ::testing::Test {
     t.precision = task.precision;
     t.batch_size = kGlobalBatch / comm.size();
     TrainingOptions options{
-        point, RateSchedule({"cosine"}, t.optimizer.options.at("lr").get<double>(), 2, task.num_steps)};
+        point, LRScheduler({"cosine"}, t.optimizer.options.at("lr").get<double>(), 2, task.num_steps)};
     options.num_steps = task.num_steps;
     options.run.eval_every = 3;
     options.identity = {to_text(t.model), to_text(t.data), t.optimizer.name, 2,

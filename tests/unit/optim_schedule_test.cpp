@@ -5,26 +5,26 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "executor/optim/rate_schedule.h"
+#include "executor/optim/lr_scheduler.h"
 
 namespace shardmark {
 namespace {
 
 using ::testing::HasSubstr;
 
-RateSchedule schedule(const std::string& text, int64_t warmup, int64_t steps) {
+LRScheduler schedule(const std::string& text, int64_t warmup, int64_t steps) {
   return {choice_from_text(text), /*peak=*/0.8, warmup, steps};
 }
 
-TEST(RateSchedule, WarmsUpByEqualAmounts) {
-  const RateSchedule rates = schedule("constant", 4, 10);
+TEST(LRScheduler, WarmsUpByEqualAmounts) {
+  const LRScheduler rates = schedule("constant", 4, 10);
   EXPECT_DOUBLE_EQ(rates.at(0), 0.2);
   EXPECT_DOUBLE_EQ(rates.at(2), 0.6);
   for (int64_t step = 3; step < 12; ++step) EXPECT_DOUBLE_EQ(rates.at(step), 0.8);
 }
 
-TEST(RateSchedule, CosineFallsFromThePeakToItsEnd) {
-  const RateSchedule rates = schedule("cosine(end=0.25)", 2, 12);
+TEST(LRScheduler, CosineFallsFromThePeakToItsEnd) {
+  const LRScheduler rates = schedule("cosine(end=0.25)", 2, 12);
   EXPECT_DOUBLE_EQ(rates.at(2), 0.8);
   EXPECT_DOUBLE_EQ(rates.at(7), 0.5);  // halfway between 0.8 and 0.2
   EXPECT_NEAR(rates.at(11), 0.2 + 0.3 * (1 + std::cos(0.9 * M_PI)), 1e-12);
@@ -32,14 +32,14 @@ TEST(RateSchedule, CosineFallsFromThePeakToItsEnd) {
   EXPECT_DOUBLE_EQ(rates.at(50), 0.2);  // it does not rise again after the end
 }
 
-TEST(RateSchedule, StepDropsByItsFactor) {
-  const RateSchedule rates = schedule("step(every=3, factor=0.5)", 0, 10);
+TEST(LRScheduler, StepDropsByItsFactor) {
+  const LRScheduler rates = schedule("step(every=3, factor=0.5)", 0, 10);
   EXPECT_DOUBLE_EQ(rates.at(2), 0.8);
   EXPECT_DOUBLE_EQ(rates.at(3), 0.4);
   EXPECT_DOUBLE_EQ(rates.at(9), 0.1);
 }
 
-TEST(RateSchedule, RefusesWhatCannotBe) {
+TEST(LRScheduler, RefusesWhatCannotBe) {
   const auto message = [](const std::string& text, int64_t warmup) -> std::string {
     try {
       schedule(text, warmup, 10);

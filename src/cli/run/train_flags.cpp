@@ -55,7 +55,7 @@ nlohmann::ordered_json settings_of(const TrainingPoint& t, const Choice& schedul
                                      {"schedule", to_text(schedule)},
                                      {"warmup", warmup}};
   for (const auto& [key, value] : t.optimizer.options) settings[key] = to_json(value);
-  if (specs::rate_schedules().at(schedule.name).by_length)
+  if (specs::lr_scheduler_specs().at(schedule.name).by_length)
     settings["the schedule's horizon"] = std::to_string(steps) + " steps";
   return settings;
 }
@@ -171,12 +171,12 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
 TrainingOptions run_options(const TrainFlags& flags, const Point& point, const DataSource& source) {
   const auto& t = point.training;
   const int64_t steps = num_steps(flags, point, source);
-  const Choice schedule = choice_from_flag(flags.schedule, "--schedule", schedule_kind());
+  const Choice schedule = choice_from_flag(flags.schedule, "--schedule", lr_scheduler_kind());
   if (t.graph && (schedule.name != "constant" || flags.warmup > 0))
     throw UsageError(
         "a graph has one learning rate; take --schedule constant and --warmup 0, or --graph false");
   return {.point = point,
-          .schedule = RateSchedule(schedule, t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
+          .schedule = LRScheduler(schedule, t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
           .num_steps = steps,
           .run = static_cast<const TrainingRun&>(flags),
           .identity = {to_text(t.model), to_text(t.data), t.optimizer.name,

@@ -9,11 +9,11 @@
 namespace shardmark {
 
 // A linear warm-up, followed by a schedule from the table in specs/specs.h.
-class RateSchedule {
+class LRScheduler {
  public:
   // `choice` is unresolved. Throws UsageError if the schedule or an option is unknown, or the warm-up is
   // longer than the run.
-  RateSchedule(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps);
+  LRScheduler(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps);
 
   // The rate of the update at the end of this step, counted from 0. The warm-up rises linearly and reaches
   // the peak in its last step (Goyal et al. 2017, section 2.2).

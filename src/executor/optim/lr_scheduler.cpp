@@ -1,5 +1,5 @@
 // The factors of learning-rate schedules, one function each.
-#include "executor/optim/rate_schedule.h"
+#include "executor/optim/lr_scheduler.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,23 +37,23 @@ Factor factor_of(const std::string& name) {
 }
 
 Choice resolved(const Choice& choice) {
-  const auto found = specs::rate_schedules().find(choice.name);
-  if (found != specs::rate_schedules().end()) return resolve(choice, found->second.options, "schedule");
+  const auto found = specs::lr_scheduler_specs().find(choice.name);
+  if (found != specs::lr_scheduler_specs().end()) return resolve(choice, found->second.options, "schedule");
   std::string known;
-  for (const auto& [name, spec] : specs::rate_schedules()) known += (known.empty() ? "" : ", ") + name;
+  for (const auto& [name, spec] : specs::lr_scheduler_specs()) known += (known.empty() ? "" : ", ") + name;
   throw UsageError("unknown schedule '" + choice.name + "'; known: " + known);
 }
 
 }  // namespace
 
-RateSchedule::RateSchedule(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps)
+LRScheduler::LRScheduler(const Choice& choice, double peak, int64_t warmup_steps, int64_t num_steps)
     : choice_(resolved(choice)), peak_(peak), warmup_steps_(warmup_steps), num_steps_(num_steps) {
   if (warmup_steps < 0 || warmup_steps > num_steps)
     throw UsageError("a warm-up of " + std::to_string(warmup_steps) + " steps does not fit into a run of " +
                      std::to_string(num_steps) + "; choose 0 to " + std::to_string(num_steps));
 }
 
-double RateSchedule::at(int64_t step) const {
+double LRScheduler::at(int64_t step) const {
   if (step < warmup_steps_) return peak_ * static_cast<double>(step + 1) / static_cast<double>(warmup_steps_);
   const int64_t steps = num_steps_ - warmup_steps_;
   const int64_t after = std::min(step - warmup_steps_, steps);
