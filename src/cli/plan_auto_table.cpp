@@ -2,7 +2,7 @@
 #include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
 #include "specs/specs.h"
-#include "strategies/auto_choice.h"
+#include "strategies/auto.h"
 
 namespace shardmark {
 namespace {

@@ -1,9 +1,99 @@
-// auto: becomes ddp or a form of fsdp, which is decided where it runs (auto_choice.h). Until then, it is
-// treated as the candidate that needs the least memory, so that a plan rules it out only if all candidates
-// are ruled out.
-#include "strategies/auto_choice.h"
+// auto: becomes ddp or a form of fsdp, which is decided where it runs: the candidates are listed, what they
+// need is computed, and one of them is chosen. Until then, auto is treated as the candidate that needs the
+// least memory, so that a plan rules it out only if all candidates are ruled out.
+#include "strategies/auto.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark::strategies {
+namespace {
+
+constexpr double kTieTolerance = 1.05;  // times this close count as equal, and the simpler candidate wins
+
+// From whole replicas to fully sharded, with sharding inside a node if there are several nodes.
+std::vector<std::string> candidate_texts(const DecisionInputs& around) {
+  std::vector<std::string> texts = {"ddp", "fsdp(shard=optimizer)", "fsdp(shard=gradients)"};
+  if (around.ranks_per_node > 0) texts.push_back(fmt::format("fsdp(group={})", around.ranks_per_node));
+  texts.insert(texts.end(), {"fsdp", "fsdp(offload=optimizer)"});
+  return texts;
+}
+
+// Operations among neighbours stay inside a node; all others use the links between nodes.
+double communication_s(const Program& program, const DecisionInputs& around) {
+  double seconds = 0;
+  for (const CollectiveCall& call : program.calls) {
+    const bool in_node = call.team.stride == 1 && call.team.ranks == around.ranks_per_node;
+    const ProbedLink& link = in_node ? around.node : around.all;
+    if (link.bytes_per_s == 0) continue;
+    seconds +=
+        link.latency_s + call.bytes * specs::ring_factor(call.what, call.team.ranks) / link.bytes_per_s;
+  }
+  return seconds;
+}
+
+Candidate candidate(const std::string& text, StepInput input, const DecisionInputs& around) {
+  const Choice written = choice_from_text(text);
+  const Strategy& entry = strategy(written.name);
+  const Choice choice = resolve(written, entry.options, "strategy");
+  input.options = choice.options;
+  const Program program = entry.step(input);
+  const Cost cost = cost_of(program, input);
+  const double needed = cost.state_bytes() + around.activation_bytes;
+  return {choice, cost, needed, communication_s(program, around),
+          around.memory_bytes == 0 || needed <= around.memory_bytes};
+}
+
+std::string name_of(const Candidate& candidate) { return brief_text("strategy", candidate.strategy); }
+
+std::string memory_text(const Decision& decision, size_t num_fitting, const DecisionInputs& around) {
+  const std::string memory = format_bytes(around.memory_bytes);
+  if (num_fitting == 0)
+    return fmt::format("nothing fits into the {} of a rank; it needs the least, {}", memory,
+                       format_bytes(decision.choice().needed_bytes));
+  const auto& all = decision.candidates;
+  if (num_fitting == all.size()) return fmt::format("all {} candidates fit into {}", all.size(), memory);
+  const auto first_not = std::find_if(all.begin(), all.end(), [](const auto& c) { return !c.fits; });
+  return fmt::format("{} of {} candidates fit into {} ({} needs {})", num_fitting, all.size(), memory,
+                     name_of(*first_not), format_bytes(first_not->needed_bytes));
+}
+
+std::string reason_of(const Decision& decision, const DecisionInputs& around) {
+  const auto num_fitting = static_cast<size_t>(std::count_if(
+      decision.candidates.begin(), decision.candidates.end(), [](const auto& c) { return c.fits; }));
+  std::string text = fmt::format("auto chose {}: {}", name_of(decision.choice()),
+                                 memory_text(decision, num_fitting, around));
+  if (num_fitting > 1 && decision.choice().communication_s > 0)
+    text += fmt::format("; of these none communicates less, {} a step at {} GB/s and {} an operation",
+                        format_seconds(decision.choice().communication_s),
+                        format_number(around.all.bytes_per_s / 1e9, 3), format_seconds(around.all.latency_s));
+  return text;
+}
+
+}  // namespace
+
+Decision decide(const StepInput& input, const DecisionInputs& around) {
+  Decision decision;
+  for (const auto& text : candidate_texts(around))
+    decision.candidates.push_back(candidate(text, input, around));
+  const auto& all = decision.candidates;
+  const bool any_fits = std::any_of(all.begin(), all.end(), [](const auto& c) { return c.fits; });
+  for (size_t i = 1; i < all.size(); ++i) {
+    const Candidate &best = decision.choice(), &next = all[i];
+    const bool better = !any_fits ? next.needed_bytes < best.needed_bytes
+                        : best.fits != next.fits
+                            ? next.fits
+                            : next.communication_s * kTieTolerance < best.communication_s;
+    if (better) decision.chosen = i;
+  }
+  decision.reason = reason_of(decision, around);
+  return decision;
+}
+
 namespace {
 
 std::pair<const Strategy&, StepInput> chosen(const StepInput& input) {

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "strategies/compressed.h"
 #include "strategies/reductions/reduction.h"
 #include "tests/mpi/training_fixture.h"
 

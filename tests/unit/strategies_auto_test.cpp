@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "specs/specs.h"
-#include "strategies/auto_choice.h"
+#include "strategies/auto.h"
 
 namespace shardmark::strategies {
 namespace {

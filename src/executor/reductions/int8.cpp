@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "executor/reductions/reduction.h"
-#include "strategies/compressed.h"
+#include "strategies/reductions/reduction.h"
 
 namespace shardmark {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "executor/reductions/reduction.h"
 #include "models/initial.h"
-#include "strategies/compressed.h"
+#include "strategies/reductions/reduction.h"
 
 namespace shardmark {
 namespace {

@@ -5,7 +5,6 @@
 // for the all-to-all instead of a reduction.
 #include <algorithm>
 
-#include "strategies/compressed.h"
 #include "strategies/reductions/reduction.h"
 
 namespace shardmark::strategies {

@@ -2,7 +2,6 @@
 // narrow factors. P is an orthonormal basis of M Q, with the Q of the previous step, and the new Q is M' P.
 // Both products are summed over ranks. What P Q' does not capture is kept as the residual for the next step
 // (error feedback). Source: Vogels et al., NeurIPS 2019, algorithms 1 and 2.
-#include "strategies/compressed.h"
 #include "strategies/reductions/reduction.h"
 
 namespace shardmark::strategies {

@@ -3,7 +3,6 @@
 // for the next step. Sources: Aji and Heafield, EMNLP 2017; Stich et al., NeurIPS 2018 (error feedback).
 #include <algorithm>
 
-#include "strategies/compressed.h"
 #include "strategies/reductions/reduction.h"
 
 namespace shardmark::strategies {

@@ -9,7 +9,7 @@
 #include "device/timeline.h"
 #include "plan/plan.h"
 #include "specs/specs.h"
-#include "strategies/auto_choice.h"
+#include "strategies/auto.h"
 
 namespace shardmark {
 namespace {

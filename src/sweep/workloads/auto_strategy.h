@@ -5,7 +5,7 @@
 
 #include "comm/communicator.h"
 #include "schema/point.h"
-#include "strategies/auto_choice.h"
+#include "strategies/auto.h"
 
 namespace shardmark {
 
