@@ -20,7 +20,6 @@
 #include "data/files/token_files.h"
 #include "plan/choice_axis.h"
 #include "plan/effects.h"
-#include "plan/gpu_memory.h"
 #include "plan/starts.h"
 #include "specs/specs.h"
 #include "strategies/pipeline_drawing.h"

@@ -114,6 +114,15 @@ std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes) {
   return other.empty() ? reason : reason + "; " + other;
 }
 
+std::string gpu_memory_reason(int64_t limit_bytes) {
+  if (limit_bytes == 0 || limit_bytes >= kLeastGpuMemoryBytes) return "";
+  return fmt::format(
+      "a memory limit of {} is too small for GPUs, where workspaces of CUDA's libraries count as well: give "
+      "{} or more (--memory-limit 1GiB), or run on CPUs (--device cpu)",
+      format_bytes(static_cast<double>(limit_bytes)),
+      format_bytes(static_cast<double>(kLeastGpuMemoryBytes)));
+}
+
 namespace {
 
 std::string data_mismatch(const TrainingPoint& t) {

@@ -2,7 +2,9 @@
 // pure function. Points that cannot run stay in the plan, with the reason.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "plan/suite.h"
@@ -51,6 +53,15 @@ std::string graph_reason(const Point& point, bool on_cpu);
 // left out, so that only what certainly does not fit is ruled out. Empty if the state fits, or if
 // memory_per_rank_bytes is 0.
 std::string memory_reason(const Point& point, int64_t memory_per_rank_bytes);
+
+// The lowest memory limit of a rank that computes on a GPU. The limit applies to all memory that LibTorch's
+// allocator takes, which includes the workspaces of libraries: cuBLAS takes 32 MiB for each stream on Hopper,
+// cuDNN takes what its algorithms need, and segments have at least 20 MiB. A lower limit would measure these
+// and not the strategy.
+inline constexpr int64_t kLeastGpuMemoryBytes = int64_t{1} << 30;
+
+// Returns why a rank on a GPU cannot be limited to this many bytes; empty if it can. 0 means no limit.
+std::string gpu_memory_reason(int64_t limit_bytes);
 
 // The longest time that the timed steps of a point can take; 0 if it cannot run.
 double time_limit_s(const Point& point);

@@ -18,7 +18,7 @@
 #include "device/device.h"
 #include "device/meter.h"
 #include "plan/choice_axis.h"
-#include "plan/gpu_memory.h"
+#include "plan/plan.h"
 #include "sweep/environment.h"
 
 namespace shardmark {
