@@ -94,4 +94,14 @@ class Run {
   Curves curves_;  // on rank 0
 };
 
+// Checks what a run is going to write before it computes anything. Call this on the rank that writes.
+// first_step is that of this launch. Throws UsageError if a place cannot be written, or if a disk has no room
+// for the checkpoints and weights of the run, as far as the system reports it.
+void check_outputs(const TrainingOptions& options, int64_t first_step);
+
+// Requests to stop a run: Ctrl-C, SIGTERM from a scheduler, and SIGUSR1 (which mpirun and srun pass on to
+// ranks). From now on the first of these signals is only recorded; a second one ends the process at once.
+void catch_stop_signals();
+bool stop_requested();  // whether this rank got a signal
+
 }  // namespace shardmark

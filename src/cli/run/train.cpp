@@ -26,9 +26,8 @@
 #include "strategies/strategy.h"
 #include "sweep/environment.h"
 #include "sweep/workloads/auto_strategy.h"
-#include "train/outputs.h"
+#include "train/run.h"
 #include "train/run_study.h"
-#include "train/stop.h"
 
 namespace shardmark {
 namespace {
