@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "import/collective_record.h"
 #include "import/source.h"
 #include "specs/collectives.h"
 
@@ -26,7 +27,13 @@ const MpiBenchmark* find_benchmark(const std::array<MpiBenchmark, kCount>& all, 
 }
 
 // time_us is the time for `bytes`, counted as the benchmark does, on this number of ranks.
-Record mpi_record(const MpiBenchmark& benchmark, int64_t bytes, int64_t ranks, double time_us,
-                  int64_t num_steps, std::string_view element);
+inline Record mpi_record(const MpiBenchmark& benchmark, int64_t bytes, int64_t ranks, double time_us,
+                         int64_t num_steps, std::string_view element) {
+  Record record = collective_record(specs::collective(benchmark.collective), ranks,
+                                    benchmark.per_rank ? bytes * ranks : bytes, time_us * 1e-6);
+  record.point.collective.dtype = element_type(element);
+  record.measures.num_steps = num_steps;
+  return record;
+}
 
 }  // namespace shardmark::imports
