@@ -63,7 +63,11 @@ tests: configure  ## Build the program and all tests
 	@$(NINJA) $(QUIETLY)
 
 bootstrap:  ## Install what is missing: Debian packages and .venv (see jobs/bootstrap.sh --help)
-	@jobs/bootstrap.sh $(if $(ANALYSIS),--analysis)
+	@jobs/bootstrap.sh $(if $(ANALYSIS),--analysis,--meanwhile '$(MAKE) plain')
+
+plain:  # what needs no PyTorch, in the folder of the build
+	@if [[ ! -e $(BUILD)/build.ninja ]]; then cmake -S . -B $(BUILD) -G Ninja -DSHARDMARK_ANALYSIS_ONLY=ON; fi
+	@$(NINJA) shardmark_plain
 
 configure: bootstrap
 	@want=SHARDMARK_ANALYSIS_ONLY:BOOL=$(if $(ANALYSIS),ON,OFF); \
@@ -156,4 +160,4 @@ help:  ## Print this
 	  '  FUZZ_SECONDS=600   for make fuzz, make soak     FAULTS=20   for make soak' \
 	  '  ANALYSIS=1    build only what needs no rank (plan, launch, submit, report, compare ...): no torch, MPI or CUDA'
 
-.PHONY: run test build tests bootstrap configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle site-build sanitize odr fuzz readmes format format-check lint help
+.PHONY: run test build tests bootstrap plain configure install clean kernels overhead peers soak cluster-test gpu-check gpu-bundle bare-root bare-bundle site-build sanitize odr fuzz readmes format format-check lint help

@@ -7,6 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 usage() {
   cat <<'TEXT'
 usage: jobs/bootstrap.sh [--analysis] [--lint] [--fuzz] [--cluster] [--page] [--bundle] [--print]
+                         [--meanwhile COMMAND]
 
 Installs the Debian packages that shardmark needs (as root or with sudo; without either it only checks that they are
 there) and makes .venv with the PyPI packages pinned in jobs/requirements.txt (4.6 GB; mostly LibTorch with CUDA).
@@ -17,6 +18,7 @@ there) and makes .venv with the PyPI packages pinned in jobs/requirements.txt (4
   --cluster    also Slurm, munge and iproute2, for the test that runs jobs/sweep.sbatch on two nodes
   --page       also Chromium, for the test that opens the report's page in it
   --bundle     also patchelf, for `make gpu-bundle`
+  --meanwhile COMMAND   run COMMAND while the PyPI packages are downloaded, if any have to be
   --print      only print the names of the Debian packages, one a line; install nothing
 
 PYTHON=/path/to/python3 chooses the Python (3.11 or newer) that makes .venv.
@@ -26,9 +28,12 @@ TEXT
 say() { echo "bootstrap: $*"; }
 fail() { printf 'bootstrap: %s\n' "$@" >&2; exit 1; }
 
-analysis=no lint=no fuzz=no cluster=no page=no bundle=no print=no
-for argument in "$@"; do
+analysis=no lint=no fuzz=no cluster=no page=no bundle=no print=no meanwhile=
+while [[ $# -gt 0 ]]; do
+  argument=$1
+  shift
   case $argument in
+    --meanwhile) meanwhile=${1:?--meanwhile takes a command}; shift ;;
     --analysis) analysis=yes ;;
     --lint) lint=yes ;;
     --fuzz) fuzz=yes ;;
@@ -152,15 +157,29 @@ install_python() {
   if [[ $analysis == yes ]]; then
     say "making $venv with the packages of $requirements"
   else
-    say "making $venv with the packages of $requirements: downloads 2.5 GB, some minutes"
+    say "making $venv with the packages of $requirements: downloads 2.5 GB, which takes 2 to 4 minutes at 200 to 100 Mbit/s"
   fi
   mkdir -p "$venv" && touch "$unfinished"
   if [[ ! -x $venv/bin/python ]]; then make_venv; fi
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --retries 3 --timeout 30 -r "$requirements" ||
+  start_meanwhile
+  # --no-compile: few of its modules are ever imported here, and those are compiled then.
+  "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --retries 3 --timeout 30 -r "$requirements" ||
     fail "pip could not install $requirements (its message is above)." \
       "Without network or behind a proxy: set https_proxy or PIP_INDEX_URL, or copy a .venv made on the same system."
   fingerprint >>"$stamp"
   rm "$unfinished"
+  if [[ -n $other ]]; then
+    wait "$other" || true  # what went wrong with it, whoever does it again will see
+    other=
+  fi
+}
+
+# The command has a process group of its own, so that it ends with this script as a whole, and not the lock.
+start_meanwhile() {
+  if [[ -z $meanwhile ]]; then return 0; fi
+  say "what needs none of them is compiled meanwhile"
+  setsid bash -c "$meanwhile" >"$log" 2>&1 9>&- &
+  other=$!
 }
 
 # CUDA 13.0 needs a driver of the series 580. With an older driver, only CPU ranks work.
@@ -184,7 +203,8 @@ elif [[ $busy != 0 ]]; then
   say "warning: this file system has no locks: see that no other installation is at work here"
 fi
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+other=  # the process that runs the command of --meanwhile
+trap 'if [[ -n $other ]]; then kill -- "-$other" 2>/dev/null; fi; rm -f "$log"' EXIT
 install_packages
 install_python
 if [[ $analysis == no ]] && command -v nvidia-smi >/dev/null; then check_driver; fi

@@ -79,4 +79,18 @@ cp bin/python3 .venv/bin/python
 echo 'numpy==2.4.5' >>jobs/requirements-analysis.txt
 expect "new requirements" 0 "making .venv"
 
+# --meanwhile: the command runs while pip does, is waited for, ends where pip fails, and is not called where nothing is missing.
+# This pip ends only after the command has begun.
+answers python3 "${fake_python/'*"pip install"*)'/'*"pip install"*) until [[ -s began ]]; do sleep 0.1; done;'}"
+cp bin/python3 .venv/bin/python
+meanwhile() { PATH=$dir/bin bash jobs/bootstrap.sh --analysis --meanwhile "$1" >said 2>&1; }
+echo 'h5py==3.16.0' >>jobs/requirements-analysis.txt
+NO_NETWORK=1 meanwhile 'echo $$ >began; exec sleep 1000' && { echo "FAILED: pip failed, bootstrap did not: $(cat said)"; exit 1; }
+for ((i = 0; i < 600; ++i)); do kill -0 "$(cat began)" 2>/dev/null || break; sleep 0.1; done
+! kill -0 "$(cat began)" 2>/dev/null || { echo "FAILED: the command goes on after pip has failed"; exit 1; }
+rm began
+meanwhile 'echo yes >began; sleep 0.5; echo yes >ended' && [[ -e ended ]] || { echo "FAILED: the command was not waited for: $(cat said)"; exit 1; }
+meanwhile 'echo yes >again' && [[ ! -e again ]] || { echo "FAILED: nothing was missing, but the command ran: $(cat said)"; exit 1; }
+echo "meanwhile: ok"
+
 [[ $(cat /usr/bin/{dpkg-query,apt-get,id} 2>/dev/null | sha256sum) == "$system" ]] || { echo "FAILED: a command of the system was changed"; exit 1; }
