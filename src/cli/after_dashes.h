@@ -1,14 +1,35 @@
-// The arguments of a command that passes flags on to `run`: `launch suites/x.yaml -n 4 -- --steps 20`.
+// The arguments of a command that passes flags on to `run`: `launch suites/x.yaml -n 4 -- --steps 20`. And of
+// `launch` with another command for the ranks, whose arguments need no `--`: `launch -n 4 collective
+// all_reduce`.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/candidates.h"
 
 namespace shardmark {
+
+inline bool is_command_of_ranks(std::string_view word) {
+  return word == "collective" || word == "train" || word == "doctor";
+}
+
+// The command line with the `--` that such a command makes unnecessary. A word after a flag is its value, but
+// --print has none.
+inline std::vector<char*> with_dashes(std::vector<char*> words) {
+  static char dashes[] = "--";
+  if (words.size() < 2 || std::string_view(words[1]) != "launch") return words;
+  for (size_t i = 2; i < words.size() && std::string_view(words[i]) != dashes; ++i) {
+    const std::string_view before = words[i - 1];
+    if (!is_command_of_ranks(words[i]) || (before.starts_with('-') && before != "--print")) continue;
+    words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, dashes);
+    break;
+  }
+  return words;
+}
 
 class HandedArguments {
  public:
@@ -18,6 +39,7 @@ class HandedArguments {
     // only if it is declared.
     offer(app.add_option("flags", none_, "after -- flags of `shardmark run`"), {Candidates::Kind::run_flags});
   }
+  const std::vector<std::string>& all() const { return all_; }
   std::vector<std::string> own() const { return {all_.begin(), first_flag()}; }
   std::vector<std::string> flags() const { return {first_flag(), all_.end()}; }
 

@@ -229,6 +229,46 @@ Sweep with_settings(Sweep sweep, const StartOfPoints& start, LaunchOptions optio
   return sweep;
 }
 
+// What starts the program on a rank.
+std::string program_of_ranks(const LaunchFlags& flags) {
+  if (!flags.options.container.empty()) return "shardmark";
+  if (!has_command("run"))
+    throw UsageError(
+        "this shardmark was built for analysis only (make build ANALYSIS=1): use a full build, or name a "
+        "container that holds one with --container");
+  return own_program();
+}
+
+// Becomes the launcher of ranks that run another command than a suite's `run`.
+int become_launcher(LaunchFlags& flags, const Allocation& allocation) {
+  const std::vector<std::string>& words = flags.arguments.all();
+  for (const auto& [given, flag] : {std::pair(flags.resume, "--resume"),
+                                    {flags.rerun_failed, "--rerun-failed"},
+                                    {flags.report, "--report"},
+                                    {flags.requeue, "--requeue"},
+                                    {!flags.output.empty(), "--output"}})
+    if (given)
+      throw UsageError(fmt::format("launch {} measures no suite: leave out {}, or give it after {}",
+                                   words.front(), flag, words.front()));
+  read_variables(flags.options);
+  Sweep sweep;
+  sweep.command = make_launch_command(read_machine(), allocation, flags.options);
+  sweep.run = {program_of_ranks(flags)};
+  sweep.run.insert(sweep.run.end(), words.begin(), words.end());
+  if (flags.print) {
+    print_command(sweep);
+    return kDone;
+  }
+  for (const auto& [name, value] : sweep.command.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  std::vector<std::string> all = sweep.command.arguments;
+  all.insert(all.end(), sweep.run.begin(), sweep.run.end());
+  std::vector<char*> arguments;
+  for (std::string& word : all) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execvp(arguments.front(), arguments.data());
+  throw SystemError(all.front() + " cannot be started: " + std::strerror(errno));
+}
+
 // Makes the sweep from the flags. The study's path stays empty if a number must be reserved for it.
 Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   const auto own = flags.arguments.own(), run_flags = flags.arguments.flags();
@@ -239,11 +279,6 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   flags.suite = read_suite(find_suite(own.front()), flags.run.overrides);
   // A start sets only its own settings: variables that other points of the suite set are unset first.
   for (const std::string& name : names_set(flags.suite.points)) ::unsetenv(name.c_str());
-  const bool contained = !flags.options.container.empty();
-  if (!contained && !has_command("run"))
-    throw UsageError(
-        "this shardmark was built for analysis only (make build ANALYSIS=1): use a full build, or name a "
-        "container that holds one with --container");
   Sweep sweep;
   sweep.resume = flags.resume;
   sweep.rerun_failed = flags.rerun_failed;
@@ -258,7 +293,7 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   read_variables(flags.options);
   if (flags.resume) take_from_study(sweep.study, allocation.num_nodes, flags.options);
   sweep.command = make_launch_command(read_machine(), allocation, flags.options);
-  sweep.run = {contained ? "shardmark" : own_program(), "run", own.front()};
+  sweep.run = {program_of_ranks(flags), "run", own.front()};
   return sweep;
 }
 
@@ -271,6 +306,7 @@ void report_on(const std::string& study) {
 
 int launch(LaunchFlags flags) {
   const Allocation allocation = read_allocation();
+  if (is_command_of_ranks(flags.arguments.all().front())) return become_launcher(flags, allocation);
   // Decide how ranks are started, and reserve a name for the study unless one was given.
   Sweep sweep = make_sweep(flags, allocation);
   const std::string suite = flags.arguments.own().front(), stem = suite_stem(suite);
@@ -315,7 +351,10 @@ int launch(LaunchFlags flags) {
 
 std::function<int()> define_launch(CLI::App& app) {
   auto flags = std::make_shared<LaunchFlags>();
-  flags->arguments.add_to(app, "suite", "the suite: a YAML file, or a name shown by shardmark list");
+  flags->arguments.add_to(
+      app, "suite",
+      "the suite: a YAML file, or a name shown by shardmark list. Or collective, train or doctor, "
+      "with its own arguments behind it: ranks are started for it likewise");
   add_value(app, "-n,--ranks", flags->options.ranks, values::kRanks,
             "default: one rank per GPU; without GPUs one per core, as far as memory goes");
   app.add_option(
@@ -348,7 +387,7 @@ std::function<int()> define_launch(CLI::App& app) {
 }
 
 const Registration<CommandEntry> launch_command{
-    "launch", {"run a suite here, in a job or on hosts; survives crashes", define_launch}};
+    "launch", {"start ranks: a suite, or collective, train, doctor; survives crashes", define_launch}};
 
 }  // namespace
 }  // namespace shardmark

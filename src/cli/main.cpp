@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/after_dashes.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/flag_effects.h"
@@ -161,7 +162,8 @@ int run_command(int argc, char** argv) {
     return kDone;
   }
   try {
-    app.parse(argc, argv);
+    std::vector<char*> words = with_dashes({argv, argv + argc});
+    app.parse(static_cast<int>(words.size()), words.data());
     refuse_idle_flags(app.get_subcommands().front()->get_name(), *app.get_subcommands().front());
   } catch (const CLI::Success& help) {
     std::ostringstream text;

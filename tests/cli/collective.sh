@@ -24,6 +24,10 @@ awk '$1 == 262144 {a = $1 / $6 / 1000; exit !($7 == $8 && $7 > 0.98 * a - 0.01 &
   fail "bandwidth by nccl-tests' definition"
 grep -q '^# Out of bounds values : 0 OK' "$scratch/out" || fail "footer"
 
+timeout 120 "$shardmark" launch -n 2 collective all_reduce -b 8 -e 8 --iters 2 --device cpu >"$scratch/out" 2>"$scratch/err" ||
+  fail "launch starts no ranks for it"
+grep -q '^# 2 ranks' "$scratch/out" && [ "$(grep -vc '^#' "$scratch/out")" = 1 ] || fail "launch started other ranks than two"
+
 run all_to_all -b 1000 -e 3000 -i 1000 -d all --iters 2 || fail "all_to_all of all types failed"
 [ "$(grep -vc '^#' "$scratch/out")" = 15 ] || fail "3 sizes of 5 types"
 run reduce -b 4K -e 4K --op all --iters 2 -w 0 -c 0 || fail "reduce with all operations failed"
