@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "data/source.h"
 
-namespace shardmark {
+namespace shardmark::cifar10 {
 namespace {
 
 constexpr int64_t kFiles = 5, kRecords = 10000, kClasses = 10, kChannels = 3, kSide = 32, kPadding = 4;
@@ -128,4 +128,4 @@ const Registration<DataEntry> registered{"cifar10",
                                          {"CIFAR-10's training set, its binary files", make_cifar10}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::cifar10

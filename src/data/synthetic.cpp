@@ -7,7 +7,7 @@
 #include "data/order/sampler.h"
 #include "data/token_batch.h"
 
-namespace shardmark {
+namespace shardmark::synthetic {
 namespace {
 
 // Every sample is a window of a fixed pool of this many random values. That is as good as fresh values, but
@@ -120,4 +120,4 @@ const Registration<DataEntry> registered{"synthetic",
                                          {"synthetic samples for any model, learnable", make_synthetic}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::synthetic

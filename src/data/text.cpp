@@ -1,7 +1,7 @@
 // The bytes of text files, concatenated in the order of their sorted paths. Each byte is a token.
 #include "data/token_batch.h"
 
-namespace shardmark {
+namespace shardmark::text_files {
 namespace {
 
 class Text : public DataSource {
@@ -45,4 +45,4 @@ std::unique_ptr<DataSource> make_text(const Options& options, const DataContext&
 const Registration<DataEntry> registered{"text", {"the bytes of text files, one token per byte", make_text}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::text_files

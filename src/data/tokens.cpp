@@ -6,7 +6,7 @@
 #include "data/token_batch.h"
 #include "specs/specs.h"
 
-namespace shardmark {
+namespace shardmark::tokens {
 namespace {
 
 class Tokens : public DataSource {
@@ -96,4 +96,4 @@ std::unique_ptr<DataSource> make_tokens(const Options& options, const DataContex
 const Registration<DataEntry> registered{"tokens", {"token files of llm.c and Megatron-LM", make_tokens}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::tokens

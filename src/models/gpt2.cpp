@@ -3,7 +3,7 @@
 #include "models/attention.h"
 #include "models/layers.h"
 
-namespace shardmark {
+namespace shardmark::gpt2 {
 namespace {
 
 // Zeroes a share of the elements and scales up the rest, if the model draws random numbers at all.
@@ -88,4 +88,4 @@ const Registration<ModelEntry> gpt2_large{"gpt2_large", kEntry};
 const Registration<ModelEntry> gpt2_xl{"gpt2_xl", kEntry};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::gpt2

@@ -142,7 +142,7 @@ at::Tensor Rotary::operator()(const at::Tensor& x, const at::Tensor& positions) 
   return RotaryFunction::apply(x, cos, sin, positions.defined() ? std::optional(positions) : std::nullopt);
 }
 
-struct Attention {
+struct GroupedAttention {
   Matrix q, k, v, out;
   Rotary rotary;
   int64_t head_width;
@@ -168,13 +168,13 @@ Block transformer(Model& model, const std::string& name, const Rotary& rotary, i
     return Matrix{model.parameter(name + "." + of + ".weight"), model};
   };
   const RmsNorm before_attention = norm("input_layernorm"), before_mlp = norm("post_attention_layernorm");
-  const Attention attention{matrix("self_attn.q_proj"),
-                            matrix("self_attn.k_proj"),
-                            matrix("self_attn.v_proj"),
-                            matrix("self_attn.o_proj"),
-                            rotary,
-                            head_width,
-                            model};
+  const GroupedAttention attention{matrix("self_attn.q_proj"),
+                                   matrix("self_attn.k_proj"),
+                                   matrix("self_attn.v_proj"),
+                                   matrix("self_attn.o_proj"),
+                                   rotary,
+                                   head_width,
+                                   model};
   return {name, [=, &model](const at::Tensor& x, const Batch& batch) {
             const at::Tensor h = x + attention(enter_region(model, before_attention(x)), batch);
             return h + leave_region(model, mlp(enter_region(model, before_mlp(h))));
@@ -226,7 +226,7 @@ void add_blocks(Model& model, const Options& options) {
 
 const ModelEntry kLlama{"transformer blocks with rotary embedding, grouped-query attention and SwiGLU",
                         add_blocks};
-const Registration<ModelEntry> registered{"llama", kLlama};
+const Registration<ModelEntry> llama_entry{"llama", kLlama};
 const Registration<ModelEntry> llama_1b{"llama_1b", kLlama};
 const Registration<ModelEntry> llama_3b{"llama_3b", kLlama};
 const Registration<ModelEntry> llama_8b{"llama_8b", kLlama};

@@ -1,7 +1,7 @@
 // mlp: one block per linear layer.
 #include "models/layers.h"
 
-namespace shardmark {
+namespace shardmark::mlp {
 namespace {
 
 // With tensor parallelism, layers are alternately the first and the last of a region: the first is sharded by
@@ -30,4 +30,4 @@ void add_mlp_blocks(Model& model, const Options& options) {
 const Registration<ModelEntry> registered{"mlp", {"linear layers with GELU", add_mlp_blocks}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::mlp

@@ -6,7 +6,7 @@
 #include "models/layers.h"
 #include "models/llama.h"
 
-namespace shardmark {
+namespace shardmark::moe {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -82,4 +82,4 @@ const Registration<ModelEntry> registered{"moe", kMoe};
 const Registration<ModelEntry> moe_8x7b{"moe_8x7b", kMoe};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::moe

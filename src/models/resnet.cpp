@@ -20,7 +20,7 @@
 #include "models/batch_norm.h"
 #include "models/layers.h"
 
-namespace shardmark {
+namespace shardmark::resnet {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -120,4 +120,4 @@ void add_resnet_blocks(Model& model, const Options& options) {
 const Registration<ModelEntry> registered{"resnet", {"stem, residual blocks, classifier", add_resnet_blocks}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::resnet

@@ -94,6 +94,7 @@ Decision decide(const StepInput& input, const DecisionInputs& around) {
   return decision;
 }
 
+namespace automatic {
 namespace {
 
 std::pair<const Strategy&, StepInput> chosen(const StepInput& input) {
@@ -117,4 +118,5 @@ const Registration<Strategy> registered{
     "auto", {"ddp or a form of fsdp, by memory and measured bandwidth", {}, write, paper}};
 
 }  // namespace
+}  // namespace automatic
 }  // namespace shardmark::strategies

@@ -6,7 +6,7 @@
 #include "strategies/reductions/reduction.h"
 #include "strategies/replica.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::ddp {
 namespace {
 
 std::vector<ReducedBucket> cut_buckets(const StepBuilder& step, const Slice& gradients) {
@@ -138,4 +138,4 @@ const Registration<Strategy> registered{
     "ddp", {"replicas; gradients reduced in buckets during backward", kOptions, write, paper, impossible}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::ddp

@@ -271,6 +271,7 @@ ShardedGradients::Slot ShardedGradients::allocate_slot(const std::string& name, 
   return {memory, step_.allocate(name + ", converted", Use::transient, Element::reduce, numel), group};
 }
 
+namespace fsdp {
 namespace {
 
 Program write(const StepInput& input, const Schedule& schedule) {
@@ -339,5 +340,5 @@ const Registration<Strategy> registered{
      group_must_divide}};
 
 }  // namespace
-
+}  // namespace fsdp
 }  // namespace shardmark::strategies

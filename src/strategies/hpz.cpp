@@ -8,7 +8,7 @@
 #include "strategies/fsdp.h"
 #include "strategies/paper.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::hpz {
 namespace {
 
 bool is_unsharded_for_backward(const UnitUse& use) { return use.unshards && use.first != Compute::forward; }
@@ -90,4 +90,4 @@ const Registration<Strategy> registered{
      group_must_divide}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::hpz

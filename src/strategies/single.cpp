@@ -2,7 +2,7 @@
 #include "strategies/paper.h"
 #include "strategies/replica.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::single_device {
 namespace {
 
 // Several micro-batches are added up in the master type. A single one may stay in the compute type.
@@ -25,4 +25,4 @@ const Registration<Strategy> registered{
     "single", {"independent replicas, one per rank; the baseline of ratios", {}, write, paper}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::single_device

@@ -6,7 +6,7 @@
 #include "strategies/fsdp.h"
 #include "strategies/paper.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::zero3 {
 namespace {
 
 ModelTable with_persistent(const StepInput& input) {
@@ -48,4 +48,4 @@ const Registration<Strategy> registered{
     {"whole tensors assigned to ranks by bytes, broadcast by their owner when used", kOptions, write, paper}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::zero3

@@ -6,7 +6,7 @@
 #include "executor/optim/optimizer.h"
 #include "kernels/fused.h"
 
-namespace shardmark {
+namespace shardmark::adamw {
 namespace {
 
 class AdamW final : public Optimizer {
@@ -71,4 +71,4 @@ std::unique_ptr<Optimizer> make(const Options& options, const std::vector<Optimi
 const Registration<OptimizerEntry> registered{"adamw", {"AdamW, fused", make}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::adamw

@@ -5,7 +5,7 @@
 #include "base/registry.h"
 #include "executor/optim/optimizer.h"
 
-namespace shardmark {
+namespace shardmark::sgd {
 namespace {
 
 class Sgd final : public Optimizer {
@@ -48,4 +48,4 @@ std::unique_ptr<Optimizer> make(const Options& options, const std::vector<Optimi
 const Registration<OptimizerEntry> registered{"sgd", {"SGD with momentum, fused", make}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::sgd

@@ -1,7 +1,7 @@
 // cast: converts gradients to 16 bits before the call, and back after it.
 #include "executor/reductions/reduction.h"
 
-namespace shardmark {
+namespace shardmark::cast_16_bits {
 namespace {
 
 class Cast final : public ReductionKernels {
@@ -26,4 +26,4 @@ const Registration<KernelsEntry> registered{
              }}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::cast_16_bits

@@ -8,7 +8,7 @@
 #include "executor/reductions/reduction.h"
 #include "strategies/reductions/reduction.h"
 
-namespace shardmark {
+namespace shardmark::int8 {
 namespace {
 
 using strategies::kQuantisedBlock;
@@ -109,4 +109,4 @@ const Registration<KernelsEntry> registered{
      }}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::int8

@@ -7,7 +7,7 @@
 #include "models/initial.h"
 #include "strategies/reductions/reduction.h"
 
-namespace shardmark {
+namespace shardmark::powersgd {
 namespace {
 
 class PowerSgd final : public ReductionKernels {
@@ -105,4 +105,4 @@ const Registration<KernelsEntry> registered{
      }}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::powersgd

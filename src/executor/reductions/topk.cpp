@@ -5,7 +5,7 @@
 
 #include "executor/reductions/reduction.h"
 
-namespace shardmark {
+namespace shardmark::topk {
 namespace {
 
 // The message of one rank, in 32-bit words: k values, then k indices.
@@ -76,4 +76,4 @@ const Registration<KernelsEntry> registered{
              }}};
 
 }  // namespace
-}  // namespace shardmark
+}  // namespace shardmark::topk

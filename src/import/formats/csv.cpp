@@ -9,7 +9,7 @@
 #include "import/formats/table.h"
 #include "import/lines.h"
 
-namespace shardmark::imports {
+namespace shardmark::imports::csv_file {
 namespace {
 
 std::string trimmed(const std::string& text) {
@@ -140,4 +140,4 @@ const Registration<Format> registered{
     {"a table of training results as CSV: ranks,model,strategy,batch_size,step_s ...", {}, is_csv, read_csv}};
 
 }  // namespace
-}  // namespace shardmark::imports
+}  // namespace shardmark::imports::csv_file

@@ -11,7 +11,7 @@
 #include "import/formats/mpi.h"
 #include "import/lines.h"
 
-namespace shardmark::imports {
+namespace shardmark::imports::imb {
 namespace {
 
 using enum specs::Collective;
@@ -128,4 +128,4 @@ const Registration<Format> registered{
      read_imb}};
 
 }  // namespace
-}  // namespace shardmark::imports
+}  // namespace shardmark::imports::imb

@@ -15,7 +15,7 @@
 #include "import/collective_record.h"
 #include "import/lines.h"
 
-namespace shardmark::imports {
+namespace shardmark::imports::mlperf {
 namespace {
 
 using MlJson = nlohmann::ordered_json;
@@ -197,4 +197,4 @@ const Registration<Format> registered{"mlperf",
                                       {"MLPerf training logs (:::MLLOG lines)", {}, is_mlperf, read_mlperf}};
 
 }  // namespace
-}  // namespace shardmark::imports
+}  // namespace shardmark::imports::mlperf

@@ -16,7 +16,7 @@
 #include "import/lines.h"
 #include "schema/step_statistics.h"
 
-namespace shardmark::imports {
+namespace shardmark::imports::nccl_json {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -257,4 +257,4 @@ const Registration<Format> registered{"nccl-tests-json",
                                       {"what nccl-tests write with -J", {}, is_nccl_json, read_nccl_json}};
 
 }  // namespace
-}  // namespace shardmark::imports
+}  // namespace shardmark::imports::nccl_json

@@ -11,7 +11,7 @@
 #include "import/formats/nccl_ranks.h"
 #include "import/lines.h"
 
-namespace shardmark::imports {
+namespace shardmark::imports::nccl_text {
 namespace {
 
 // Derives the precision of a number from its digits: 103.20 is known to 0.005, 95 to 0.5.
@@ -275,4 +275,4 @@ const Registration<Format> registered{
      read_nccl_text}};
 
 }  // namespace
-}  // namespace shardmark::imports
+}  // namespace shardmark::imports::nccl_text

@@ -14,7 +14,7 @@
 #include "import/formats/mpi.h"
 #include "import/lines.h"
 
-namespace shardmark::imports {
+namespace shardmark::imports::osu {
 namespace {
 
 using enum specs::Collective;
@@ -186,4 +186,4 @@ const Registration<Format> registered{"osu",
                                        read_osu}};
 
 }  // namespace
-}  // namespace shardmark::imports
+}  // namespace shardmark::imports::osu

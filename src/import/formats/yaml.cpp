@@ -12,7 +12,7 @@
 #include "import/lines.h"
 #include "plan/yaml_node.h"
 
-namespace shardmark::imports {
+namespace shardmark::imports::yaml_file {
 namespace {
 
 // The text from the first line on that is not a comment, not blank and not "---".
@@ -98,4 +98,4 @@ const Registration<Format> registered{"yaml",
                                        read_yaml}};
 
 }  // namespace
-}  // namespace shardmark::imports
+}  // namespace shardmark::imports::yaml_file

@@ -6,7 +6,7 @@
 
 #include "specs/models/parameters.h"
 
-namespace shardmark::specs {
+namespace shardmark::specs::gpt2 {
 
 namespace {
 
@@ -119,4 +119,4 @@ const Registration<ModelSpec> gpt2_large{"gpt2_large", gpt2_spec("large, 774 M p
 const Registration<ModelSpec> gpt2_xl{"gpt2_xl", gpt2_spec("XL, 1558 M parameters", 48, 1600, 25)};
 
 }  // namespace
-}  // namespace shardmark::specs
+}  // namespace shardmark::specs::gpt2

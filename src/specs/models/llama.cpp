@@ -212,7 +212,7 @@ ModelSpec llama_1b_spec(const std::string& description) {
   return llama_spec(description, 16, 2048, 32, 8192, true, 32);
 }
 
-const Registration<ModelSpec> registered{
+const Registration<ModelSpec> llama_entry{
     "llama", llama_1b_spec("Llama 3.2 1B, 1236 M parameters; any other Llama by its options")};
 const Registration<ModelSpec> llama_1b{"llama_1b", llama_1b_spec("Llama 3.2 1B, 1236 M parameters")};
 const Registration<ModelSpec> llama_3b{

@@ -4,7 +4,7 @@
 
 #include "specs/models/parameters.h"
 
-namespace shardmark::specs {
+namespace shardmark::specs::mlp {
 namespace {
 
 // Weights are [out, in]. They are initialized as in PyTorch's Linear, uniformly within 1 / sqrt(in), and
@@ -65,4 +65,4 @@ const Registration<ModelSpec> registered{
      mlp_table}};
 
 }  // namespace
-}  // namespace shardmark::specs
+}  // namespace shardmark::specs::mlp

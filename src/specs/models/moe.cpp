@@ -98,7 +98,7 @@ ModelSpec moe_spec(const std::string& description, const LlamaShape& size) {
   return {description, std::move(options), moe_table};
 }
 
-const Registration<ModelSpec> registered{
+const Registration<ModelSpec> moe_entry{
     "moe", moe_spec("a mixture of experts of 170 M parameters, 66 M of them active; any other by its options",
                     {8, 512, 8, 4, 1408, 1024, 32000, true, 500000.0, 1})};
 const Registration<ModelSpec> mixtral{"moe_8x7b",

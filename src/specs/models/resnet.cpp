@@ -219,7 +219,7 @@ ResNetShape resnet_shape(const Options& options) {
 
 namespace {
 
-const Registration<ModelSpec> registered{
+const Registration<ModelSpec> resnet_entry{
     "resnet",
     {"residual network: CIFAR form below 64 pixels (3x3 stem), ImageNet form from there (7x7 stem, pooling)",
      {{"layers", OptionType::integer, 18, "18, 34 or 50, or CIFAR's 20, 32, 56 or 110", {}, 18, 110},

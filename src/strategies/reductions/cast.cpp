@@ -2,7 +2,7 @@
 // 16-bit types in float and rounds once. In fp16 a sum beyond 65504 is infinite.
 #include "strategies/reductions/reduction.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::cast_16_bits {
 namespace {
 
 void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options& options) {
@@ -27,4 +27,4 @@ const OptionTable kOptions = {
 const Registration<Reduction> registered{"cast", {"all-reduced in a 16-bit type", kOptions, plan, paper}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::cast_16_bits

@@ -7,7 +7,7 @@
 
 #include "strategies/reductions/reduction.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::int8 {
 namespace {
 
 // "messages to all" holds what this rank sends to each rank, and later the sums of all parts. "messages of
@@ -50,4 +50,4 @@ const Registration<Reduction> registered{"int8",
                                           /*couples_elements=*/true}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::int8

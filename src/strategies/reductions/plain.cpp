@@ -1,7 +1,7 @@
 // plain: one all-reduce per bucket, in place and in the type of the gradients.
 #include "strategies/reductions/reduction.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::all_reduce {
 namespace {
 
 void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&) {
@@ -19,4 +19,4 @@ const Registration<Reduction> registered{"plain",
                                          {"all-reduced as they are", {}, plan, paper, /*lossy=*/false}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::all_reduce

@@ -4,7 +4,7 @@
 // (error feedback). Source: Vogels et al., NeurIPS 2019, algorithms 1 and 2.
 #include "strategies/reductions/reduction.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::powersgd {
 namespace {
 
 LowRankBucket factors_of(const StepBuilder& step, const BucketMemory& bucket, const Options& options) {
@@ -56,4 +56,4 @@ const Registration<Reduction> registered{
      /*lossy=*/true, /*keeps_residual=*/true}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::powersgd

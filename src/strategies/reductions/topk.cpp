@@ -5,7 +5,7 @@
 
 #include "strategies/reductions/reduction.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::topk {
 namespace {
 
 int64_t selected(const BucketMemory& bucket, const Options& options) {
@@ -54,4 +54,4 @@ const Registration<Reduction> registered{
      /*lossy=*/true, /*keeps_residual=*/true, /*most_element_bytes=*/8, /*couples_elements=*/true}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::topk

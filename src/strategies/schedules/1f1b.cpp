@@ -6,7 +6,7 @@
 
 #include "strategies/pipeline.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::one_f_one_b {
 namespace {
 
 PipelineOrder order(const Stage& stage, int64_t micro_batches) {
@@ -25,4 +25,4 @@ const Registration<PipelineSchedule> registered{
     "1f1b", {"one forward, one backward, once the pipeline is full", {}, order}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::one_f_one_b

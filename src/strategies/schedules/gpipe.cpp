@@ -4,7 +4,7 @@
 // accumulation.
 #include "strategies/pipeline.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::gpipe {
 namespace {
 
 PipelineOrder order(const Stage&, int64_t micro_batches) {
@@ -18,4 +18,4 @@ const Registration<PipelineSchedule> registered{"gpipe",
                                                 {"all micro-batches forward, then all backward", {}, order}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::gpipe

@@ -8,7 +8,7 @@
 
 #include "strategies/pipeline.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::interleaved {
 namespace {
 
 struct Turn {
@@ -67,4 +67,4 @@ const Registration<PipelineSchedule> registered{
     "interleaved", {"1f1b through several smaller parts on each rank", kOptions, order, chunks}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::interleaved

@@ -7,7 +7,7 @@
 
 #include "strategies/pipeline.h"
 
-namespace shardmark::strategies {
+namespace shardmark::strategies::zero_bubble {
 namespace {
 
 PipelineOrder order(const Stage& stage, int64_t micro_batches) {
@@ -29,4 +29,4 @@ const Registration<PipelineSchedule> registered{
     "zero_bubble", {"1f1b whose gradients of parameters fill the bubble (ZB-H1)", {}, order}};
 
 }  // namespace
-}  // namespace shardmark::strategies
+}  // namespace shardmark::strategies::zero_bubble
