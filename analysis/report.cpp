@@ -1,4 +1,4 @@
-// The order of the tables.
+// The order of the tables. Those of one name follow each other.
 #include "analysis/report.h"
 
 #include "analysis/findings/findings.h"
@@ -8,6 +8,7 @@
 #include "analysis/reference/tables.h"
 #include "analysis/stats/interconnects.h"
 #include "analysis/stats/sustained.h"
+#include "analysis/tables/names.h"
 #include "analysis/tables/tables.h"
 
 namespace shardmark {
@@ -31,30 +32,28 @@ void visit_all(const ReportData& data, const ReportInputs& inputs, const std::fu
   add(studies_table(studies));
   add(reference_table(matches.points));
   add(rates_table(rates));
-  add(strategies_table(points));
-  add(costs_table(points, inputs.price_per_gpu_hour));
+  add(strategies_table(points, inputs.price_per_gpu_hour));
+  for (const auto& make : {accumulation_table, optimizations_table}) add(make(points));
   add(measured_goodput_table(studies, points, inputs.failures, inputs.price_per_gpu_hour));
-  for (const auto& make : {sequences_table, phases_table, layouts_table, settings_table, together_table,
-                           optimizations_table, accumulation_table})
-    add(make(points));
+  for (const auto& make : {layouts_table, sequences_table, settings_table, together_table}) add(make(points));
   add_all(sustained_tables(points, unfinished));
   const std::vector<Predictor> predictors = make_predictors(points);
+  for (const auto& make : {phases_table, communication_table}) add(make(points));
   add(gap_table(points, predictors));
   for (const auto& make : {weak_scaling_table, strong_scaling_table, efficiency_limits_table,
                            scaling_laws_table, fit_quality_table})
     add(make(points, scaling));
   add(interconnects_table(points, inputs.links));
   add(held_out_table(points, predictors));
-  for (const auto& make : {memory_table, communication_table, experts_table}) add(make(points));
+  add(memory_table(points));
   add(largest_table(studies, points));
+  add(experts_table(points));
   add_all(collective_tables(points));
   const std::vector<CollectiveSetting> settings = collective_settings(points);
   add(collective_fits_table(settings));
   add(held_out_collectives_table(settings));
-  add(findings_table(points, unfinished));
   add(runs_table(studies));
-  add(missing_table(studies, points, scaling));
-  add(not_ok_table(studies));
+  add(problems_table(studies, points, unfinished, scaling));
 }
 
 }  // namespace
@@ -70,7 +69,8 @@ std::vector<std::string> report_table_names() {
   std::vector<std::string> names;
   const std::vector<StudyData> none;
   visit_all(ReportData(none), {}, [&](Table&& table) {
-    if (!table.key.empty()) names.push_back(table.key);
+    const std::string name(name_of_table(table.key));
+    if (names.empty() || names.back() != name) names.push_back(name);
   });
   return names;
 }

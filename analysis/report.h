@@ -41,7 +41,7 @@ struct ReportData {
 // 100,000 points all tables together need more memory than the studies.
 void visit_tables(const ReportData& data, const ReportInputs& inputs,
                   const std::function<void(Table&&)>& visit);
-// Keys of the tables that a report may have, but for those of single collectives.
+// Of the tables that a report may have; those of collectives have one name, which only a study with some has.
 std::vector<std::string> report_table_names();
 std::vector<Table> make_report(const std::vector<StudyData>& studies, const ReportInputs& inputs = {});
 

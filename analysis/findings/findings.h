@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analysis/frame/merged.h"
-#include "analysis/table/table.h"
 
 namespace shardmark {
 
@@ -15,7 +14,7 @@ struct PointFinding {
   std::string kind;          // "warming up", "order of sizes", "efficiency rises" ...
   std::string words;
   bool excludes = false;   // no fit uses the point
-  bool is_warning = true;  // else good news, which the table of findings alone holds
+  bool is_warning = true;  // else good news, which only the table problems holds
 };
 
 // In the order of the points; warnings before contradictions. Oversubscribed points are left to the column of
@@ -25,7 +24,5 @@ std::vector<PointFinding> findings_of(const std::vector<MergedPoint>& points,
 
 // Its part about efficiency over ranks and nodes: above 100 %, or rising with more ranks.
 void add_scaling(const std::vector<MergedPoint>& points, std::vector<PointFinding>& findings);
-
-Table findings_table(const std::vector<MergedPoint>& points, const std::vector<MergedPoint>& unfinished);
 
 }  // namespace shardmark

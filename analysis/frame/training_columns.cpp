@@ -145,7 +145,7 @@ std::vector<std::string> TrainingColumns::warning_notes() const {
   if (warnings_.contains("unaccounted"))
     notes.emplace_back("unaccounted: the durations of a rank did not add up to its wall time within 1 %.");
   if (warnings_.size() > warnings_.count("oversubscribed") + warnings_.count("unaccounted"))
-    notes.emplace_back("Other warnings: see the table of findings.");
+    notes.emplace_back("Other warnings: see the table problems.");
   return notes;
 }
 

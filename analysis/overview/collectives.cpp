@@ -152,7 +152,7 @@ OverviewTable collectives_overview(const std::vector<StudyData>& studies,
   }
   name_groups(table, labels);
   if (has_doubtful(table))
-    table.notes.emplace_back("?: the times of this message have a warning, see below and --table findings.");
+    table.notes.emplace_back("?: the times of this message have a warning, see below and --table problems.");
   return table;
 }
 

@@ -89,7 +89,7 @@ void add_findings(std::vector<std::string>& cautions, const std::vector<MergedPo
                                    brief_text(all.front()->about->point), all.front()->words));
   }
   if (kinds.size() > kMostCauses)
-    cautions.push_back(plural(kinds.size() - kMostCauses, "further cause") + ": --table findings.");
+    cautions.push_back(plural(kinds.size() - kMostCauses, "further cause") + ": --table problems.");
 }
 
 // Points that failed, with the reason of the first.

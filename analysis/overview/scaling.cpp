@@ -81,7 +81,7 @@ OverviewTable scaling_overview(const std::vector<MergedPoint>& points,
   const std::vector<EfficiencyRows> all = efficiency_rows_of(scaling, bases);
   OverviewTable table{
       "",
-      scaling.empty() || scaling.front().scaling == Scaling::weak ? "weak_scaling" : "strong_scaling",
+      scaling.empty() || scaling.front().scaling == Scaling::weak ? "scaling.weak" : "scaling.strong",
       {choice_column("strategy")},
       {},
       {}};

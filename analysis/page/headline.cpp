@@ -121,7 +121,7 @@ std::string sentence_of(const OverviewTable& table) {
   if (table.key == "settings") return of_fastest(table, "operation or step", "settings");
   if (table.key == "collectives") return of_collectives(table);
   if (table.key == "together") return of_together(table);
-  if (table.key == "largest") return of_largest(table);
+  if (table.key == "memory.largest") return of_largest(table);
   if (table.key == "sustained") return of_sustained(table);
   return "";
 }

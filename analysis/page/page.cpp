@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -14,6 +15,7 @@
 #include "analysis/reference/tables.h"
 #include "analysis/render/html.h"
 #include "analysis/render/svg.h"
+#include "analysis/tables/names.h"
 #include "base/units.h"
 
 namespace shardmark {
@@ -65,22 +67,16 @@ class Page {
   std::set<std::string> names_;
 };
 
-constexpr const char* kCollectives = "collectives";
-
-std::string part_of(const std::string& table_key) {
-  return table_key.starts_with("collective_") ? kCollectives : table_key;
-}
-
 // A study of thousands of points has thousands of plots: nobody looks at all of them, and no browser should.
 constexpr size_t kMostOfAKind = 24;
 
-std::string figures_of(const std::string& part, const Plots& plots) {
+std::string figures_of(std::string_view part, const Plots& plots) {
   std::string figures;
   std::map<std::string, size_t> shown;  // by title
   std::set<std::string> notes;          // each is said once
   size_t left_out = 0;
   for (const Plot& plot : plots) {
-    if (part_of(plot.table) != part) continue;
+    if (plot.table != part) continue;
     if (++shown[plot.title] <= kMostOfAKind)
       figures += figure(plot, notes.insert(plot.note).second);
     else
@@ -106,22 +102,29 @@ Table shortened(Table&& table) {
   return std::move(table);
 }
 
-// Each table with its plots; those of all collectives are one part, side by side.
+// "Scaling laws"
+std::string title_of_part(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  name.front() = static_cast<char>(std::toupper(name.front()));
+  return name;
+}
+
+// The tables of one name are a part, with its plots; those of collectives stand side by side.
 void add_tables(Page& page, const std::vector<Table>& tables, const Plots& plots,
                 const std::string& schedules) {
-  for (size_t i = 0; i < tables.size(); ++i) {
-    const std::string part = part_of(tables[i].key);
-    page.begin_part(part, part == kCollectives ? "Collectives" : tables[i].title);
+  for (size_t i = 0, end = 0; i < tables.size(); i = end) {
+    const std::string part(name_of_table(tables[i].key));
+    while (end < tables.size() && name_of_table(tables[end].key) == part) ++end;
+    const bool has_own_title = tables[i].key == part;  // else it is one of several equals
+    page.begin_part(part, has_own_title ? tables[i].title : title_of_part(part));
     page.add(figures_of(part, plots));
-    if (part != kCollectives) {
-      page.add(html::table(tables[i]) + (part == "layouts" ? schedules : ""));
-      continue;
+    std::string markup;
+    for (size_t t = i; t < end; ++t) {
+      const std::string title = t == i && has_own_title ? "" : element("h3", html::text(tables[t].title));
+      markup += element("div", title + html::table(tables[t])) + "\n";
     }
-    std::string small;
-    for (; i < tables.size() && part_of(tables[i].key) == part; ++i)
-      small += element("div", element("h3", html::text(tables[i].title)) + html::table(tables[i])) + "\n";
-    --i;
-    page.add(element("div", small, "class='tables'") + "\n");
+    page.add(part == "collectives" ? element("div", markup, "class='tables'") + "\n" : markup);
+    if (part == "layouts") page.add(schedules);
   }
 }
 

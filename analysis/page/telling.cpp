@@ -17,7 +17,7 @@ struct Findings {
   std::array<std::string_view, 2> columns;
 };
 constexpr Findings kFindings[] = {
-    {"efficiency_limits", {"falls below 80 % at ranks value", ""}},
+    {"scaling.limits", {"falls below 80 % at ranks value", ""}},
     {"scaling_laws", {"s or alpha value", "limit or peak value"}},
 };
 

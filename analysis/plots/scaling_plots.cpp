@@ -64,7 +64,7 @@ void add_curves(Plot& plot, const SeriesGroup& group, const PlotNames& names,
 Plot rate_plot(const SeriesGroup& group, const PlotNames& names) {
   const bool weak = group.front()->scaling == Scaling::weak;
   Plot plot{weak ? "weak_scaling" : "strong_scaling",
-            weak ? "weak_scaling" : "strong_scaling",
+            "scaling",
             weak ? "Weak scaling" : "Strong scaling",
             series_about(*group.front(), names),
             "Global batch / median step time. Bars: its 95 % interval. Ideal: from the fastest on the fewest "
@@ -80,7 +80,7 @@ Plot rate_plot(const SeriesGroup& group, const PlotNames& names) {
 Plot efficiency_plot(const SeriesGroup& group, const PlotNames& names) {
   const bool weak = group.front()->scaling == Scaling::weak;
   Plot plot{weak ? "weak_efficiency" : "strong_efficiency",
-            weak ? "weak_scaling" : "strong_scaling",
+            "scaling",
             weak ? "Weak-scaling efficiency" : "Strong-scaling efficiency",
             series_about(*group.front(), names),
             weak ? "T(n0) / T(n)." : "n0 T(n0) / (n T(n)).",

@@ -36,8 +36,8 @@ PlotPoint memory_point(const SequencePoint& point) {
 Plot empty_plot(const SequenceSeries& series, const char* title, const char* note, Axis value) {
   const std::string about = fmt::format("{}, {} per rank, {}", brief_text("model", series.model), series.same,
                                         ranks_text(*series.points.front().merged));
-  return {"sequences",      "sequences", title, about, note, {"sequence (tokens)", Scale::log2},
-          std::move(value), {},          {}};
+  return {"sequences",      "layouts", title, about, note, {"sequence (tokens)", Scale::log2},
+          std::move(value), {},        {}};
 }
 
 void add_curve(Plot& plot, const SequenceSeries& series, const PlotNames& names,

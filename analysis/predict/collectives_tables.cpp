@@ -125,7 +125,7 @@ Table collective_fits_table(const std::vector<CollectiveSetting>& settings) {
 Table held_out_collectives_table(const std::vector<CollectiveSetting>& settings) {
   const std::vector<HeldOutRow> rows = held_out_rows(settings);
   Table table = make_table(
-      "held_out_collectives", "Collectives: each size predicted from the others (leave one out)",
+      "collective_fits.held_out", "Collectives: each size predicted from the others (leave one out)",
       join(collective_setting_columns<HeldOutRow>([](const HeldOutRow& row) { return row.held.operation; }),
            held_out_columns()),
       rows);

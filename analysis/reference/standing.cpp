@@ -109,7 +109,7 @@ std::vector<std::string> standing_of(const std::vector<MergedPoint>& points, con
   std::vector<std::string> texts;
   for (const auto& [operation, rated] : largest)
     if (texts.size() < kMostRates) texts.push_back(rate_text(*rated));
-  if (!texts.empty()) lines.push_back(fmt::format("{}; --table rates.", fmt::join(texts, "; ")));
+  if (!texts.empty()) lines.push_back(fmt::format("{}; --table reference.", fmt::join(texts, "; ")));
   return lines;
 }
 

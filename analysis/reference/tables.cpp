@@ -109,7 +109,7 @@ ColumnsOf<RatedOperation> own_rate_columns() {
          return cell;
        },
        "of a matrix product before the points, the best of all starts of the ranks; of a collective its bus "
-       "bandwidth. ?: its times have a warning (table findings)."},
+       "bandwidth. ?: its times have a warning (table problems)."},
       {{"unit", "", false},
        [](const auto& rated) { return cells::words(rated.bytes == 0 ? "TFLOP/s" : "GB/s"); }}};
 }
@@ -181,7 +181,7 @@ Table reference_table(const std::vector<ReferencePoint>& points) {
 }
 
 Table rates_table(const std::vector<RatedOperation>& rates) {
-  return make_table("rates", "Beside data sheets and published rates",
+  return make_table("reference.rates", "Beside data sheets and published rates",
                     join(own_rate_columns(), other_rate_columns()), rates);
 }
 

@@ -79,7 +79,8 @@ Table accumulation_table(const MergedPoints& points) {
     }
   }
   const TrainingColumns labels(points);
-  return make_table("accumulation", "Accumulation: one batch, and the same samples in micro-batches",
+  return make_table("strategies.accumulation",
+                    "Accumulation: one batch, and the same samples in micro-batches",
                     join(via(&CutPoint::merged, without(labels.columns(), {"accumulation", "batch"})),
                          loss_columns(), step_columns(), via(&CutPoint::merged, TrainingColumns::warnings())),
                     rows);

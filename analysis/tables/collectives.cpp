@@ -143,7 +143,7 @@ std::vector<Table> collective_tables(const MergedPoints& points) {
     std::vector<const Pair*> rows;
     for (const auto& [row_key, pair] : pairs) rows.push_back(&pair);
     tables.push_back(
-        make_table(fmt::format("collective_{}_{}", operation, ranks),
+        make_table(fmt::format("collectives.{}_{}", operation, ranks),
                    fmt::format("Collective {} on {} rank{}", operation, ranks, ranks == 1 ? "" : "s"),
                    columns(row_of(operation)), rows));
   }

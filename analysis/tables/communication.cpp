@@ -48,17 +48,17 @@ Table communication_table(const MergedPoints& points) {
       rows.push_back({merged, by_phase});
   }
   const TrainingColumns labels(points);
-  Table table = make_table("communication", "Communication of a step: counted, predicted, and by phase",
-                           join(via(&MovedPoint::merged, labels.columns()),
-                                columns_of<MovedPoint>({{"operations"},
-                                                        {"traffic", "traffic"},
-                                                        {"predicted_traffic", "traffic"},
-                                                        {"traffic_error", "traffic"},
-                                                        {"exposed"}}),
-                                phase_columns("forward", &strategies::StepTraffic::forward),
-                                phase_columns("backward", &strategies::StepTraffic::backward),
-                                phase_columns("update", &strategies::StepTraffic::update)),
-                           rows);
+  Table table =
+      make_table("phases.communication", "Communication of a step: counted, predicted, and by phase",
+                 join(via(&MovedPoint::merged, labels.columns()),
+                      columns_of<MovedPoint>({{"operations"},
+                                              {"traffic", "traffic"},
+                                              {"predicted_traffic", "traffic"},
+                                              {"traffic_error", "traffic"}}),
+                      phase_columns("forward", &strategies::StepTraffic::forward),
+                      phase_columns("backward", &strategies::StepTraffic::backward),
+                      phase_columns("update", &strategies::StepTraffic::update)),
+                 rows);
   table.explanations.emplace_back(
       "What a transport sends depends on its algorithms. Transport mpi sends exactly the ring bytes, except "
       "for an all-reduce of up to 4 KiB among up to 8 ranks, where every rank sends all of it to every "

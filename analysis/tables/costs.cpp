@@ -1,27 +1,16 @@
-// What training costs at a price per GPU-hour.
+// What training costs at a price per GPU-hour, as columns of the strategies.
+#include "analysis/tables/costs.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <unordered_map>
 
-#include "analysis/frame/training_columns.h"
 #include "analysis/reference/matched.h"
 #include "analysis/table/cells.h"
-#include "analysis/tables/tables.h"
 
 namespace shardmark {
 namespace {
-
-// The cost of a million samples or tokens. Every rank holds one GPU for as long as the point runs.
-double cost_of_million(const MergedPoint& merged, double per_s, double price_per_gpu_hour) {
-  return per_s > 0 ? price_per_gpu_hour * throughput_of(merged).rank_hours(1e6, per_s) : Measures::kNone;
-}
-
-struct CostedPoint {
-  const MergedPoint* merged;
-  double per_sample, per_token;       // 10^6 of them
-  double cheapest = Measures::kNone;  // of the same training, per sample
-};
 
 // What is bought is training: the same model on the same data, with the same optimizer and precision. How it
 // is laid out, batched, recomputed or set up is what differs in price. One price holds for one kind of
@@ -32,54 +21,47 @@ std::string training_bought(const MergedPoint& merged) {
                      to_text(t.optimizer), t.precision);
 }
 
-std::vector<CostedPoint> costed_points(const MergedPoints& points, double price_per_gpu_hour) {
-  std::vector<CostedPoint> rows;
-  if (!(price_per_gpu_hour > 0)) return rows;
-  for (const MergedPoint* merged : training_points(points, trains_one_model)) {
-    const Measures& m = merged->measures;
-    rows.push_back({merged, cost_of_million(*merged, m.samples_per_s, price_per_gpu_hour),
-                    cost_of_million(*merged, m.tokens_per_s, price_per_gpu_hour)});
-  }
-  std::unordered_map<std::string, double> cheapest;  // fmin passes a NaN over
-  for (const CostedPoint& row : rows) {
-    double& least = cheapest.try_emplace(training_bought(*row.merged), Measures::kNone).first->second;
-    least = std::fmin(least, row.per_sample);
-  }
-  for (CostedPoint& row : rows) row.cheapest = cheapest.at(training_bought(*row.merged));
-  return rows;
+// The hours of GPUs for a million samples or tokens. Every rank holds one GPU for as long as the point runs.
+double hours_of_million(const MergedPoint& merged, double Measures::*per_s) {
+  const double speed = merged.measures.*per_s;
+  return trains_one_model(merged) && speed > 0 ? throughput_of(merged).rank_hours(1e6, speed)
+                                               : Measures::kNone;
 }
 
 constexpr const char* kCost =
     "price x ranks x 10^6 / throughput / 3600, in the price's currency; a rank holds one GPU.";
 
-ColumnsOf<CostedPoint> cost_columns() {
+}  // namespace
+
+ColumnsOf<MergedPoint> cost_columns(const std::vector<MergedPoint>& points, double price_per_gpu_hour) {
+  if (!(price_per_gpu_hour > 0)) return {};
+  std::unordered_map<std::string, double> cheapest;  // fmin passes a NaN over
+  for (const MergedPoint& merged : points) {
+    if (!is_training(merged)) continue;
+    double& least = cheapest.try_emplace(training_bought(merged), Measures::kNone).first->second;
+    least = std::fmin(least, hours_of_million(merged, &Measures::samples_per_s));
+  }
+  const auto cost = [price_per_gpu_hour](const MergedPoint& merged, double Measures::*per_s) {
+    return cells::number(price_per_gpu_hour * hours_of_million(merged, per_s));
+  };
   const auto optional = [](const char* name) {
     return Column{.name = name, .group = "cost of 10^6", .is_optional = true};
   };
-  return {{optional("samples"),
-           [](const auto& row) {
-             return cells::unless_said(!std::isnan(row.per_token), cells::number(row.per_sample));
-           },
-           kCost},
-          {optional("tokens"), [](const auto& row) { return cells::number(row.per_token); }, kCost},
-          {{"x cheapest", ""},
-           [](const auto& row) { return cells::number(row.per_sample / row.cheapest, 3); },
-           "cost / that of the cheapest point with the same model, data, optimizer and precision on the same "
-           "kind of device, whatever its layout, ranks, batch, recomputation and settings. That a larger "
-           "batch may converge more slowly is not counted."}};
-}
-
-}  // namespace
-
-Table costs_table(const MergedPoints& points, double price_per_gpu_hour) {
-  const TrainingColumns labels(points);
-  Table table = make_table(
-      "costs", "Costs at " + cells::number(price_per_gpu_hour).text + " per GPU-hour",
-      join(via(&CostedPoint::merged, labels.columns()), via(&CostedPoint::merged, point_throughput_columns()),
-           cost_columns(), via(&CostedPoint::merged, TrainingColumns::warnings())),
-      costed_points(points, price_per_gpu_hour));
-  for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);
-  return table;
+  return {
+      {optional("samples"),
+       [=](const auto& merged) {
+         return cells::unless_said(merged.measures.tokens_per_s > 0, cost(merged, &Measures::samples_per_s));
+       },
+       kCost},
+      {optional("tokens"), [=](const auto& merged) { return cost(merged, &Measures::tokens_per_s); }, kCost},
+      {{.name = "x cheapest", .is_optional = true},
+       [=](const auto& merged) {
+         return cells::number(
+             hours_of_million(merged, &Measures::samples_per_s) / cheapest.at(training_bought(merged)), 3);
+       },
+       "cost / that of the cheapest point with the same model, data, optimizer and precision on the same "
+       "kind of device, whatever its layout, ranks, batch, recomputation and settings. That a larger "
+       "batch may converge more slowly is not counted."}};
 }
 
 }  // namespace shardmark

@@ -109,7 +109,7 @@ ColumnsOf<Largest> speed_columns() {
 Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points) {
   const TrainingColumns labels(points);
   return make_table(
-      "largest", "The largest batch that fits",
+      "memory.largest", "The largest batch that fits",
       join(via(&Largest::merged, without(labels.columns(), {"batch"})), found_columns(), memory_columns(),
            speed_columns(), via(&Largest::merged, TrainingColumns::warnings())),
       rows_of(studies, points));

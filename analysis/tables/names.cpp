@@ -1,43 +1,40 @@
-// The aliases of tables: a new alias is a word here.
+// A new alias is a word here.
 #include "analysis/tables/names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace shardmark {
 namespace {
-
-constexpr std::string_view kCollective = "collective_";
 
 struct Names {
   std::string_view key;
   std::vector<std::string_view> others;
 };
 
-const std::vector<Names>& all_names() {
+// Of a name, or of one key.
+const std::vector<Names>& aliases() {
   static const std::vector<Names> all = {
       {"studies", {"study"}},
-      {"strategies", {"strategy", "speed"}},
-      {"costs", {"cost", "price"}},
+      {"strategies", {"strategy", "speed", "cost", "price"}},
       {"goodput", {"checkpoint_interval", "energy"}},
-      {"sequences", {"sequence", "attention"}},
       {"phases", {"phase", "overlap"}},
+      {"phases.communication", {"traffic", "bytes", "operations"}},
+      {"communication", {"traffic", "bytes", "operations"}},  // of plan
       {"layouts", {"layout"}},
-      {"gap", {"gaps"}},
-      {"weak_scaling", {"weak"}},
-      {"strong_scaling", {"strong", "karp_flatt", "speedup"}},
-      {"efficiency_limits", {"efficiency"}},
+      {"layouts.sequences", {"sequence", "attention"}},
+      {"memory", {"peak_memory", "shares"}},
+      {"memory.largest", {"largest_batch", "largest_batches"}},
+      {"scaling.weak", {"weak"}},
+      {"scaling.strong", {"strong", "karp_flatt", "speedup"}},
+      {"scaling.limits", {"efficiency"}},
       {"scaling_laws", {"laws", "amdahl", "gustafson", "usl", "gunther", "refused_fits"}},
       {"interconnects", {"interconnect", "links"}},
       {"all_reduce_overhead", {"overhead", "all_reduce"}},
-      {"memory", {"peak_memory", "shares"}},
-      {"largest", {"largest_batch", "largest_batches"}},
-      {"communication", {"traffic", "bytes", "operations"}},
       {"collective_fits", {"alpha_beta", "latency", "bandwidth"}},
-      {"not_ok", {"failed", "failures", "skipped"}},
+      {"problems", {"problem", "failed", "failures", "skipped"}},
       {"runs", {"train"}},
       {"predictions", {"predicted", "prediction"}},
       {"predicted_layouts", {"layouts", "layout", "3d"}},
@@ -45,35 +42,67 @@ const std::vector<Names>& all_names() {
   return all;
 }
 
-const std::vector<std::string_view>& others_of(std::string_view key) {
-  static const std::vector<std::string_view> none;
-  const auto found = std::find_if(all_names().begin(), all_names().end(),
-                                  [&](const Names& names) { return names.key == key; });
-  return found == all_names().end() ? none : found->others;
+// Tables of older versions, by the key that has their rows now.
+const std::vector<Names>& old_names() {
+  static const std::vector<Names> all = {
+      {"strategies", {"costs"}},
+      {"strategies.accumulation", {"accumulation"}},
+      {"strategies.optimizations", {"optimizations"}},
+      {"phases.communication", {"communication"}},
+      {"phases.gap", {"gap"}},
+      {"layouts.sequences", {"sequences"}},
+      {"memory.largest", {"largest"}},
+      {"scaling.weak", {"weak_scaling"}},
+      {"scaling.strong", {"strong_scaling"}},
+      {"scaling.limits", {"efficiency_limits"}},
+      {"scaling_laws.quality", {"fit_quality"}},
+      {"sustained.devices", {"sustained_devices"}},
+      {"sustained.ranks", {"sustained_ranks"}},
+      {"reference.rates", {"rates"}},
+      {"collective_fits.held_out", {"held_out_collectives"}},
+      {"problems", {"findings", "missing", "not_ok"}},
+  };
+  return all;
 }
 
-// "collective_all_reduce_2": the table of one operation and rank count.
-bool is_of_collective(std::string_view key, std::string_view operation) {
-  if (!key.starts_with(kCollective)) return false;
-  const std::string_view rest = key.substr(kCollective.size());
-  const size_t ranks = rest.rfind('_');
-  if (ranks == std::string_view::npos ||
-      rest.find_first_not_of("0123456789", ranks + 1) != std::string_view::npos)
-    return false;
-  return operation == "collectives" || operation == rest.substr(0, ranks);
+bool holds_word(const Names& names, std::string_view word) {
+  return std::find(names.others.begin(), names.others.end(), word) != names.others.end();
+}
+
+// Whether the table holds one operation, on any number of ranks: "collectives.all_reduce_2".
+bool is_of_operation(std::string_view key, std::string_view operation) {
+  constexpr std::string_view kCollectives = "collectives.";
+  return key.starts_with(kCollectives) &&
+         key.substr(kCollectives.size(), key.rfind('_') - kCollectives.size()) == operation;
 }
 
 }  // namespace
 
+std::string_view name_of_table(std::string_view key) { return key.substr(0, key.find('.')); }
+
 bool is_called(std::string_view key, std::string_view word) {
-  const std::vector<std::string_view>& others = others_of(key);
-  return key == word || std::find(others.begin(), others.end(), word) != others.end() ||
-         is_of_collective(key, word);
+  const std::string_view name = name_of_table(key);
+  return key == word || name == word || is_of_operation(key, word) ||
+         std::any_of(aliases().begin(), aliases().end(), [&](const Names& names) {
+           return (names.key == key || names.key == name) && holds_word(names, word);
+         });
 }
 
-std::string with_other_names(const std::string& key) {
-  const std::vector<std::string_view>& others = others_of(key);
-  return others.empty() ? key : fmt::format("{} ({})", key, fmt::join(others, ", "));
+std::string with_other_names(std::string_view name) {
+  std::vector<std::string_view> others;
+  for (const Names& names : aliases())
+    if (name_of_table(names.key) == name)
+      others.insert(others.end(), names.others.begin(), names.others.end());
+  return others.empty() ? std::string(name) : fmt::format("{} ({})", name, fmt::join(others, ", "));
+}
+
+std::string table_now(std::string_view old_key) {
+  constexpr std::string_view kOldCollective = "collective_";
+  for (const Names& names : old_names())
+    if (holds_word(names, old_key)) return std::string(names.key);
+  return old_key.starts_with(kOldCollective) && old_key != "collective_fits"
+             ? fmt::format("collectives.{}", old_key.substr(kOldCollective.size()))
+             : "";
 }
 
 }  // namespace shardmark

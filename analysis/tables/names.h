@@ -1,4 +1,4 @@
-// Aliases of a table beside its key, for --table.
+// What --table calls a table: its name, other words for it, and the names that older versions gave it.
 #pragma once
 
 #include <string>
@@ -6,11 +6,16 @@
 
 namespace shardmark {
 
-// Whether the table with this key is meant by the word: its key, an alias, or "all_reduce" and
-// "collectives" for the tables of all rank counts.
+// Tables with different columns that answer one question share a name: "scaling" of the key "scaling.weak".
+std::string_view name_of_table(std::string_view key);
+
+// Whether the word means the table with this key: the key, its name or an alias of either.
 bool is_called(std::string_view key, std::string_view word);
 
-// "scaling_laws (laws, amdahl, gustafson, usl)": the key with its other names.
-std::string with_other_names(const std::string& key);
+// "scaling (weak, strong, karp_flatt)": the name with all its aliases.
+std::string with_other_names(std::string_view name);
+
+// The key of the table that answers now what a table of older versions did; "" for any other word.
+std::string table_now(std::string_view old_key);
 
 }  // namespace shardmark

@@ -146,7 +146,7 @@ ColumnsOf<Variant> byte_columns() {
 Table optimizations_table(const MergedPoints& points) {
   const TrainingColumns labels(points);
   ColumnsOf<MergedPoint> setting = without(labels.family(), {"transport"});
-  return make_table("optimizations",
+  return make_table("strategies.optimizations",
                     "Optimizations: ways to reduce gradients, against one all-reduce of everything",
                     join(via(&Variant::merged, starting(Starts::section, std::move(setting))),
                          via(&Variant::merged, labels.batch_ranks_strategy()), time_columns(), byte_columns(),

@@ -98,11 +98,11 @@ Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vect
 }  // namespace
 
 Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return scaling_table(Scaling::weak, points, all, "weak_scaling", "Weak scaling: constant batch per rank");
+  return scaling_table(Scaling::weak, points, all, "scaling.weak", "Weak scaling: constant batch per rank");
 }
 
 Table strong_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return scaling_table(Scaling::strong, points, all, "strong_scaling",
+  return scaling_table(Scaling::strong, points, all, "scaling.strong",
                        "Strong scaling: constant global batch");
 }
 

@@ -222,8 +222,8 @@ Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSe
 }
 
 Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return table_of_fits("fit_quality", "Scaling laws: what the fits are based on", quality_columns(), points,
-                       all, /*with_refused=*/false);
+  return table_of_fits("scaling_laws.quality", "Scaling laws: what the fits are based on", quality_columns(),
+                       points, all, /*with_refused=*/false);
 }
 
 Table efficiency_limits_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
@@ -231,7 +231,7 @@ Table efficiency_limits_table(const MergedPoints& points, const std::vector<Scal
   rows.reserve(all.size());
   for (const ScalingSeries& series : all) rows.push_back({&series, nullptr, series.points.front().merged});
   const TrainingColumns labels(points);
-  return make_table("efficiency_limits", "Efficiency: where it falls below 80 %",
+  return make_table("scaling.limits", "Efficiency: where it falls below 80 %",
                     join(series_columns(labels), limit_columns()), rows);
 }
 

@@ -54,7 +54,7 @@ Table sequences_table(const MergedPoints& points) {
        [](const auto& row) { return cells::count(row.merged->point.ranks); }},
       {choice_column("strategy", true, Starts::group),
        [&](const auto& row) { return labels.strategy(*row.merged); }}};
-  return make_table("sequences", "Length of the sequence: what it costs",
+  return make_table("layouts.sequences", "Length of the sequence: what it costs",
                     join(model, via(&SequenceRow::merged, without(labels.family(), {"model"})), where,
                          length_columns(), via(&SequenceRow::merged, point_throughput_columns()),
                          cost_columns(), via(&SequenceRow::merged, TrainingColumns::warnings())),

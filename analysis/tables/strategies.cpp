@@ -12,6 +12,7 @@
 #include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
+#include "analysis/tables/costs.h"
 #include "analysis/tables/tables.h"
 #include "base/units.h"
 
@@ -162,7 +163,7 @@ ColumnsOf<MergedPoint> step_columns(const Replicas& replicas) {
        "step time / that of `single` on the same ranks with the same batch, which trains independent copies "
        "and never communicates."}};
   const ColumnsOf<MergedPoint> verified = {
-      {{"verified", "", false},
+      {{"verified", "", false, true},
        verified_cell,
        "the point gave the losses and gradient norms of one device on the same batch; lossy: it did not, "
        "because its reduction is lossy by design."},
@@ -180,16 +181,19 @@ ColumnsOf<MergedPoint> step_columns(const Replicas& replicas) {
 
 }  // namespace
 
-Table strategies_table(const MergedPoints& points) {
+Table strategies_table(const MergedPoints& points, double price_per_gpu_hour) {
   const TrainingColumns labels(points);
   const Replicas replicas(points);
   Table table = make_table("strategies", "Strategies: how fast they train, and what they need",
-                           join(labels.columns(), point_throughput_columns(), step_columns(replicas)),
+                           join(labels.columns(), point_throughput_columns(),
+                                cost_columns(points, price_per_gpu_hour), step_columns(replicas)),
                            training_points(points));
   table.explanations.emplace_back(
       "Global batch / samples/s is the average step; its inverse is what trainers print as it/s. Where it "
       "differs from the median by more than 10 % (also the uncertainty at which a median gets a warning), "
       "the row has the warning `mean differs`.");
+  if (price_per_gpu_hour > 0)
+    table.notes.push_back("Costs are at " + cells::number(price_per_gpu_hour).text + " per GPU-hour.");
   for (std::string& note : ratio_notes(points, replicas)) table.notes.push_back(std::move(note));
   for (const std::string& note : {few_steps_note(points), unverified_note(points)})
     if (!note.empty()) table.notes.push_back(note);

@@ -60,7 +60,7 @@ ColumnsOf<Sustained> trend_columns() {
       {{"ended", "", false, true},
        [](const auto& run) { return cells::words(run.unfinished); },
        "what ended a run early (not yet: it is still running, or was stopped); such a run appears only in "
-       "the sustained tables and the findings."},
+       "the tables of sustained runs and in problems."},
       {{"slope", "%", true, true, "per hour"}, per_hour([](const Trend& t) { return t.slope; }), kSlope},
       {{"low", "%", true, true, "per hour"}, per_hour([](const Trend& t) { return t.interval.low; }), kSlope},
       {{"high", "%", true, true, "per hour"},
@@ -71,7 +71,7 @@ ColumnsOf<Sustained> trend_columns() {
        "p-value of no trend, corrected for autocorrelation (Mann, Econometrica 13, 1945)."},
       {{"slow", ""},
        [](const auto& run) { return cells::count(std::ssize(run.slow)); },
-       "number of slow ranks or nodes; if any, a table of their own lists them."},
+       "number of slow ranks or nodes, which have a table of their own: sustained.ranks."},
       {{"throttled", "%", true, true},
        [](const auto& run) { return cells::percent(run.throttled); },
        "share of the ranks' time in which a power cap, heat, a power brake or the hardware held the clock "
@@ -110,7 +110,7 @@ Table devices_table(const std::vector<Sustained>& runs) {
                                      [](const auto& run) { return cells::words(held_down_by(run)); },
                                      "why the clock was reduced, with the share of the ranks' time."}};
   return make_table(
-      "sustained_devices", "Sustained runs: device readings",
+      "sustained.devices", "Sustained runs: device readings",
       join(via(&Sustained::about, about_columns()), device_columns("clock", "MHz", &Sustained::clock_mhz),
            device_columns("temperature", "C", &Sustained::temperature_c),
            device_columns("power", "W", &Sustained::power_w), why),
@@ -143,7 +143,7 @@ Table ranks_table(const std::vector<Sustained>& runs) {
   std::vector<SlowRow> rows;
   for (const Sustained& run : runs)
     for (const SlowSpell& spell : run.slow) rows.push_back({run.about, &spell});
-  return make_table("sustained_ranks", "Sustained runs: ranks and nodes that are slow",
+  return make_table("sustained.ranks", "Sustained runs: ranks and nodes that are slow",
                     join(via(&SlowRow::about, about_columns()), spell_columns()), rows);
 }
 

@@ -14,7 +14,8 @@ namespace shardmark {
 using MergedPoints = std::vector<MergedPoint>;
 
 Table studies_table(const std::vector<StudyData>& studies);
-Table strategies_table(const MergedPoints& points);
+// With a price above 0 also what training costs.
+Table strategies_table(const MergedPoints& points, double price_per_gpu_hour = Measures::kNone);
 Table sequences_table(const MergedPoints& points);
 Table phases_table(const MergedPoints& points);
 Table layouts_table(const MergedPoints& points);
@@ -32,15 +33,14 @@ Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSer
 Table memory_table(const MergedPoints& points);
 Table experts_table(const MergedPoints& points);
 Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points);
-Table communication_table(const MergedPoints& points);                     // of a step
-std::vector<Table> collective_tables(const MergedPoints& points);          // one per operation and rank count
-Table runs_table(const std::vector<StudyData>& studies);                   // of shardmark train
-Table costs_table(const MergedPoints& points, double price_per_gpu_hour);  // empty without a price above 0
+Table communication_table(const MergedPoints& points);             // of a step
+std::vector<Table> collective_tables(const MergedPoints& points);  // one per operation and rank count
+Table runs_table(const std::vector<StudyData>& studies);           // of shardmark train
 // Also of runs of shardmark train; empty without a time to restart. UsageError: no checkpoint was timed.
 Table measured_goodput_table(const std::vector<StudyData>& studies, const MergedPoints& points,
                              const FailureQuery& query, double price_per_gpu_hour);
-Table missing_table(const std::vector<StudyData>& studies, const MergedPoints& points,
-                    const std::vector<ScalingSeries>& scaling);
-Table not_ok_table(const std::vector<StudyData>& studies);
+// Points without a result, findings, and what a report of these studies lacks.
+Table problems_table(const std::vector<StudyData>& studies, const MergedPoints& points,
+                     const MergedPoints& unfinished, const std::vector<ScalingSeries>& scaling);
 
 }  // namespace shardmark

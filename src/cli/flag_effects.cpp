@@ -41,7 +41,8 @@ class Given {
   bool shows(const std::vector<std::string>& tables) const {
     const std::vector<std::string> words = values("--table");
     return words.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-             return std::any_of(tables.begin(), tables.end(),
+             return !table_now(word).empty() ||  // is refused, with the name that the table has now
+                    std::any_of(tables.begin(), tables.end(),
                                 [&](const std::string& table) { return is_called(table, word); });
            });
   }
@@ -84,9 +85,9 @@ const std::map<std::string, CommandRow>& rows() {
             "studies --failures --checkpoint-write --checkpoint-read --watts --html --openmetrics --plots",
         {{"--price",
           [](const Given& given) {
-            return given.shows({"costs"}) || (given.has("--restart") && given.shows({"goodput"}));
+            return given.shows({"strategies"}) || (given.has("--restart") && given.shows({"goodput"}));
           },
-          "it adds the table costs, which --table leaves out; add --table costs"},
+          "it adds costs to the table strategies, which --table leaves out; add --table strategies"},
          {"--restart", [](const Given& given) { return given.shows({"goodput"}); },
           "it adds the table goodput, which --table leaves out; add --table goodput"},
          {"--link", [](const Given& given) { return given.shows({"interconnects"}); },

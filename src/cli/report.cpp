@@ -80,7 +80,7 @@ std::function<int()> define_report(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   app.add_option("studies", options->studies, "studies (x.h5); several make one report")->required();
   add_value(app, "--price", options->inputs.price_per_gpu_hour, values::kPrice,
-            "price of a GPU-hour: adds a table of costs");
+            "price of a GPU-hour: adds costs to the strategies");
   add_failure_flags(app, options->inputs.failures);
   offer(app.add_option("--link", options->links,
                        "one more link to compare: NAME=LATENCY,RATE such as mine=5us,25GB/s"),

@@ -9,35 +9,45 @@
 #include "analysis/overview/overview.h"
 #include "analysis/reference/tables.h"
 #include "analysis/tables/names.h"
+#include "base/error.h"
 
 namespace shardmark {
 namespace {
 
-// A flag that adds tables to a report, and those tables. They are shown if no flag selects tables.
+// A flag that adds a table or columns to a report, and the key of that table. It is shown if no flag selects
+// tables.
 struct Addition {
   const char* flag;
-  const char* tables;  // named as for --table
+  const char* key;
 };
 
 std::vector<Addition> additions_of(const ReportInputs& inputs) {
   std::vector<Addition> additions;
-  if (!std::isnan(inputs.price_per_gpu_hour)) additions.push_back({"--price", "costs"});
+  if (!std::isnan(inputs.price_per_gpu_hour)) additions.push_back({"--price", "strategies"});
   if (inputs.failures.is_asked()) additions.push_back({"--restart", "goodput"});
   if (inputs.links.size() > specs::interconnect_links().size())
     additions.push_back({"--link", "interconnects"});
   return additions;
 }
 
+void refuse_old_names(const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    if (const std::string now = table_now(word); !now.empty())
+      throw UsageError(fmt::format("--table {}: this is a part of the table {} now; take --table {}", word,
+                                   name_of_table(now), now));
+}
+
 }  // namespace
 
 void write_report(const std::vector<StudyData>& studies, const ReportInputs& inputs,
                   const TableOutput& output) {
+  refuse_old_names(output.only);
   const std::vector<Addition> additions =
       output.is_default() ? additions_of(inputs) : std::vector<Addition>();
   const ReportData data(studies, inputs.references);
   const auto is_added = [&](const Table& table) {
     return std::any_of(additions.begin(), additions.end(),
-                       [&](const Addition& one) { return is_called(table.key, one.tables); });
+                       [&](const Addition& one) { return table.key == one.key; });
   };
   const auto is_wanted = [&](const Table& table) {
     return output.only.empty()
@@ -54,10 +64,9 @@ void write_report(const std::vector<StudyData>& studies, const ReportInputs& inp
   Overview overview = overview_of(studies, data.points, data.unfinished, data.scaling);
   overview.standing = standing_of(data.points, inputs.references, data.matches.points, data.rates);
   for (const Addition& one : additions)
-    if (std::none_of(tables.begin(), tables.end(),
-                     [&](const Table& table) { return is_called(table.key, one.tables); }))
+    if (std::none_of(tables.begin(), tables.end(), [&](const Table& table) { return table.key == one.key; }))
       log_warning(fmt::format("{} changes nothing here: these studies have nothing for the table {}",
-                              one.flag, one.tables));
+                              one.flag, one.key));
   std::vector<std::string> shown;
   for (const Table& table : tables)
     if (is_added(table)) shown.push_back(table.key);

@@ -51,16 +51,12 @@ std::string rendered(const Table& table, const TableOutput& output, bool one_of_
   return output.markdown ? to_markdown(table) : to_text(table, output.explanations());
 }
 
-// The names of tables: "strategies, phases, ..., collectives". The tables of single collectives share one
-// name.
-std::string names_of(const std::vector<Table>& tables) {
+// "strategies, phases, ..., collectives": tables that share a name follow each other.
+std::string names_of(const std::vector<Table>& tables, std::string (*text)(std::string_view name)) {
   std::vector<std::string> names;
-  for (const Table& table : tables) {
-    const std::string name = table.key.starts_with("collective_") && is_called(table.key, "collectives")
-                                 ? "collectives"
-                                 : table.key;
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
+  for (const Table& table : tables)
+    if (std::string name = text(name_of_table(table.key)); names.empty() || names.back() != name)
+      names.push_back(std::move(name));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -81,13 +77,12 @@ TextStyle style_of_standard_output() {
 
 void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys) {
   if (keys.empty()) return;
-  std::string known;
-  for (const Table& table : tables) known += (known.empty() ? "" : ", ") + with_other_names(table.key);
   std::vector<Table> kept;
   for (const std::string& word : keys) {
     const auto is_meant = [&](const Table& table) { return is_called(table.key, word); };
     if (std::none_of(tables.begin(), tables.end(), is_meant))
-      throw UsageError(fmt::format("--table {}: no such table here; there are: {}", word, known));
+      throw UsageError(fmt::format("--table {}: no such table here; there are: {}", word,
+                                   names_of(tables, with_other_names)));
     std::copy_if(tables.begin(), tables.end(), std::back_inserter(kept), is_meant);
   }
   tables = std::move(kept);
@@ -131,9 +126,8 @@ void add_table_flags(CLI::App& command, TableOutput& output) {
 }
 
 std::string list_of_tables(const std::vector<Table>& tables, size_t width) {
-  const std::string list =
-      "Tables, each with --table NAME (--explain: what its columns mean), or --all: " + names_of(tables) +
-      ".";
+  const std::string list = "Tables, each with --table NAME (--explain: what its columns mean), or --all: " +
+                           names_of(tables, [](std::string_view name) { return std::string(name); }) + ".";
   std::string text;
   for (const std::string& line : wrapped(list, width)) text += line + "\n";
   return text;
