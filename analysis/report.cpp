@@ -40,8 +40,8 @@ void visit_all(const ReportData& data, const ReportInputs& inputs, const std::fu
   const std::vector<Predictor> predictors = make_predictors(points);
   for (const auto& make : {phases_table, communication_table}) add(make(points));
   add(gap_table(points, predictors));
-  for (const auto& make : {weak_scaling_table, strong_scaling_table, efficiency_limits_table,
-                           scaling_laws_table, fit_quality_table})
+  for (const Scaling one : {Scaling::weak, Scaling::strong}) add(scaling_table(one, points, scaling));
+  for (const auto& make : {efficiency_limits_table, scaling_laws_table, fit_quality_table})
     add(make(points, scaling));
   add(interconnects_table(points, inputs.links));
   add(held_out_table(points, predictors));

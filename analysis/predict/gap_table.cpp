@@ -40,8 +40,7 @@ ColumnsOf<Gap> expected_columns() {
       {{"exposed", "ms", true, false, "expected"},
        milliseconds_of(&Gap::expected_exposed_s),
        "the part of that which computing does not hide, by simulation of the step with the point's own block "
-       "times and "
-       "the study's progress."},
+       "times and the study's progress."},
       {{"alone", "ms", true, false, "measured"},
        [](const auto& gap) { return cells::milliseconds(gap.merged->measures.communication_only_s); },
        "the step's operations without its computing."},

@@ -88,8 +88,7 @@ ColumnsOf<PredictedPoint> need_columns(const PredictQuery& query) {
        [](const auto& one) { return cells::mebibytes(one.prediction.memory_bytes); },
        "by the strategy's program + batch x (peak - parameters - gradients - optimizer - transient) / batch, "
        "median over the family's points; of layouts, with activations by the model's table, on the stage "
-       "that "
-       "needs most."},
+       "that needs most."},
       {{"fits", "", false, true},
        [any_limit = !std::isnan(query.memory_bytes)](const auto& one) {
          return any_limit ? cells::yes_no(one.fits) : cells::words("");
@@ -181,8 +180,7 @@ std::vector<std::string> notes_of(const LayoutSearch& search, const PredictQuery
   const PredictedPoint& first = search.found.front();
   std::vector<std::string> notes = {fmt::format(
       "Nothing here was measured but {} on fewer ranks: the fastest of {} layouts of a global batch of {} "
-      "that "
-      "can be predicted, {} of which fit{}, and what a rule of thumb takes (no pipeline, the fewest "
+      "that can be predicted, {} of which fit{}, and what a rule of thumb takes (no pipeline, the fewest "
       "tensor-parallel ranks, ZeRO stage 1, the largest micro-batch).",
       to_text(search.like->point.training.model), search.num_known, first.global_batch, search.num_fit,
       std::isnan(query.memory_bytes) ? " (the memory of a rank is unknown; --memory gives it)" : "")};
@@ -197,8 +195,7 @@ std::vector<std::string> notes_of(const LayoutSearch& search, const PredictQuery
                   [](const PredictedPoint& one) { return one.prediction.by_flops; }))
     notes.emplace_back(
         "An extrapolation: tensor-parallel blocks were not measured, so their time is that of whole blocks "
-        "in "
-        "proportion to FLOPs; smaller matrix products take longer.");
+        "in proportion to FLOPs; smaller matrix products take longer.");
   if (search.num_tried > search.num_known)
     notes.push_back(
         fmt::format("{} more cannot be predicted: {}.", search.num_tried - search.num_known, search.unknown));

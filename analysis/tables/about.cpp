@@ -4,7 +4,6 @@
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "base/units.h"
-#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -35,18 +34,6 @@ ColumnsOf<MergedPoint> about_columns() {
           nodes_column(),
           machine_column(),
           {{"batch or size", "", false}, size_cell}};
-}
-
-ColumnOf<MergedPoint> beside_column() {
-  return {choice_column("beside"),
-          [](const auto& merged) {
-            if (is_training(merged)) return cells::words("");
-            const std::string& text = merged.point.collective.beside;
-            Cell cell = cells::words(brief_text("beside", text));
-            cell.value = text;
-            return cell;
-          },
-          "what the ranks do while the collective runs."};
 }
 
 }  // namespace shardmark

@@ -7,7 +7,5 @@
 namespace shardmark {
 
 ColumnsOf<MergedPoint> about_columns();
-// What the ranks do while a collective runs.
-ColumnOf<MergedPoint> beside_column();
 
 }  // namespace shardmark

@@ -49,9 +49,8 @@ ColumnsOf<CutPoint> loss_columns() {
            loss_difference,
            "|loss - loss of one batch| / loss of one batch, after the same number of steps with the same "
            "samples; - where the numbers of steps differ, also those of repeats. Without batch norm, "
-           "rounding only; local batch "
-           "norm takes its statistics from one micro-batch, so it trains a different model; frozen batch "
-           "norm does not."}};
+           "rounding only; local batch norm takes its statistics from one micro-batch, so it trains a "
+           "different model; frozen batch norm does not."}};
 }
 
 ColumnsOf<CutPoint> step_columns() {

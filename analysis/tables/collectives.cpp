@@ -106,8 +106,7 @@ ColumnsOf<Pair> columns(const specs::CollectiveRow& row) {
              return cells::unless_default(!row.has_parts, std::move(cell));
            },
            "how what each rank sends is shared out; size is what a rank sends, algbw rates the larger side "
-           "of the "
-           "busiest rank."},
+           "of the busiest rank."},
           {{"size", "B"},
            [=](const auto& pair) { return cells::count(collective(pair).bytes); },
            "the larger of a rank's send and receive side. Columns as in nccl-tests."},

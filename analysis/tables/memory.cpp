@@ -42,11 +42,9 @@ ColumnsOf<MergedPoint> columns(Ideal& ideal) {
       {{"x P/N", ""},
        [&](const auto& merged) { return cells::number(share_of(merged) / ideal.bytes(merged.point), 3); },
        "parameters, gradients and optimizer state of the rank whose peak is highest / (parameters x (2 + "
-       "optimizer "
-       "state elements) x element size / N): 1 if each of N ranks held exactly 1/N (Rajbhandari et al., SC "
-       "2020). fsdp shards within tensors and comes close; zero3 assigns whole tensors, and its largest "
-       "tensor "
-       "may exceed 1/N; replicas (single, ddp) are at N."}};
+       "optimizer state elements) x element size / N): 1 if each of N ranks held exactly 1/N (Rajbhandari et "
+       "al., SC 2020). fsdp shards within tensors and comes close; zero3 assigns whole tensors, and its "
+       "largest tensor may exceed 1/N; replicas (single, ddp) are at N."}};
   return join(columns_of({{"parameter_memory", "parameters"},
                           {"parameter_memory_error", "parameters"},
                           {"gradient_memory", "gradients"},
@@ -73,8 +71,7 @@ Table memory_table(const MergedPoints& points) {
       "parameters, gradients, optimizer state: what a rank holds all the time. transient: the strategy's "
       "buffers (slots) for gathered parameters and for gradients being reduced. activations: the peak of a "
       "step without these: what forward keeps for backward, the batch, working memory of a block. Buffers "
-      "inside "
-      "the transport are not counted, neither ours nor those of MPI and NCCL.");
+      "inside the transport are not counted, neither ours nor those of MPI and NCCL.");
   return table;
 }
 

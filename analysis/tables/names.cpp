@@ -10,63 +10,49 @@ namespace shardmark {
 namespace {
 
 struct Names {
-  std::string_view key;
-  std::vector<std::string_view> others;
+  std::string_view key;  // or a name: of all its parts
+  std::vector<std::string_view> aliases;
+  std::vector<std::string_view> before = {};  // keys of tables in older versions
 };
 
-// Of a name, or of one key.
-const std::vector<Names>& aliases() {
+const std::vector<Names>& all_names() {
   static const std::vector<Names> all = {
       {"studies", {"study"}},
-      {"strategies", {"strategy", "speed", "cost", "price"}},
+      {"reference.rates", {}, {"rates"}},
+      {"strategies", {"strategy", "speed", "cost", "price"}, {"costs"}},
+      {"strategies.accumulation", {}, {"accumulation"}},
+      {"strategies.optimizations", {}, {"optimizations"}},
       {"goodput", {"checkpoint_interval", "energy"}},
-      {"phases", {"phase", "overlap"}},
-      {"phases.communication", {"traffic", "bytes", "operations"}},
-      {"communication", {"traffic", "bytes", "operations"}},  // of plan
       {"layouts", {"layout"}},
-      {"layouts.sequences", {"sequence", "attention"}},
-      {"memory", {"peak_memory", "shares"}},
-      {"memory.largest", {"largest_batch", "largest_batches"}},
-      {"scaling.weak", {"weak"}},
-      {"scaling.strong", {"strong", "karp_flatt", "speedup"}},
-      {"scaling.limits", {"efficiency"}},
+      {"layouts.sequences", {"sequence", "attention"}, {"sequences"}},
+      {"sustained.devices", {}, {"sustained_devices"}},
+      {"sustained.ranks", {}, {"sustained_ranks"}},
+      {"phases", {"phase", "overlap"}},
+      {"phases.communication", {"traffic", "bytes", "operations"}, {"communication"}},
+      {"phases.gap", {}, {"gap", "gaps"}},
+      {"scaling.weak", {"weak"}, {"weak_scaling"}},
+      {"scaling.strong", {"strong", "karp_flatt", "speedup"}, {"strong_scaling"}},
+      {"scaling.limits", {"efficiency"}, {"efficiency_limits"}},
       {"scaling_laws", {"laws", "amdahl", "gustafson", "usl", "gunther", "refused_fits"}},
+      {"scaling_laws.quality", {}, {"fit_quality"}},
       {"interconnects", {"interconnect", "links"}},
-      {"all_reduce_overhead", {"overhead", "all_reduce"}},
+      {"memory", {"peak_memory", "shares"}},
+      {"memory.largest", {"largest_batch", "largest_batches"}, {"largest"}},
       {"collective_fits", {"alpha_beta", "latency", "bandwidth"}},
-      {"problems", {"problem", "failed", "failures", "skipped"}},
+      {"collective_fits.held_out", {}, {"held_out_collectives"}},
       {"runs", {"train"}},
+      {"problems", {"problem", "failed", "failures", "skipped"}, {"findings", "missing", "not_ok"}},
+      // Of predict and plan.
       {"predictions", {"predicted", "prediction"}},
       {"predicted_layouts", {"layouts", "layout", "3d"}},
+      {"all_reduce_overhead", {"overhead", "all_reduce"}},
+      {"communication", {"traffic", "bytes", "operations"}},
   };
   return all;
 }
 
-// Tables of older versions, by the key that has their rows now.
-const std::vector<Names>& old_names() {
-  static const std::vector<Names> all = {
-      {"strategies", {"costs"}},
-      {"strategies.accumulation", {"accumulation"}},
-      {"strategies.optimizations", {"optimizations"}},
-      {"phases.communication", {"communication"}},
-      {"phases.gap", {"gap"}},
-      {"layouts.sequences", {"sequences"}},
-      {"memory.largest", {"largest"}},
-      {"scaling.weak", {"weak_scaling"}},
-      {"scaling.strong", {"strong_scaling"}},
-      {"scaling.limits", {"efficiency_limits"}},
-      {"scaling_laws.quality", {"fit_quality"}},
-      {"sustained.devices", {"sustained_devices"}},
-      {"sustained.ranks", {"sustained_ranks"}},
-      {"reference.rates", {"rates"}},
-      {"collective_fits.held_out", {"held_out_collectives"}},
-      {"problems", {"findings", "missing", "not_ok"}},
-  };
-  return all;
-}
-
-bool holds_word(const Names& names, std::string_view word) {
-  return std::find(names.others.begin(), names.others.end(), word) != names.others.end();
+bool has_word(const std::vector<std::string_view>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 // Whether the table holds one operation, on any number of ranks: "collectives.all_reduce_2".
@@ -83,23 +69,23 @@ std::string_view name_of_table(std::string_view key) { return key.substr(0, key.
 bool is_called(std::string_view key, std::string_view word) {
   const std::string_view name = name_of_table(key);
   return key == word || name == word || is_of_operation(key, word) ||
-         std::any_of(aliases().begin(), aliases().end(), [&](const Names& names) {
-           return (names.key == key || names.key == name) && holds_word(names, word);
+         std::any_of(all_names().begin(), all_names().end(), [&](const Names& names) {
+           return (names.key == key || names.key == name) && has_word(names.aliases, word);
          });
 }
 
 std::string with_other_names(std::string_view name) {
   std::vector<std::string_view> others;
-  for (const Names& names : aliases())
+  for (const Names& names : all_names())
     if (name_of_table(names.key) == name)
-      others.insert(others.end(), names.others.begin(), names.others.end());
+      others.insert(others.end(), names.aliases.begin(), names.aliases.end());
   return others.empty() ? std::string(name) : fmt::format("{} ({})", name, fmt::join(others, ", "));
 }
 
 std::string table_now(std::string_view old_key) {
   constexpr std::string_view kOldCollective = "collective_";
-  for (const Names& names : old_names())
-    if (holds_word(names, old_key)) return std::string(names.key);
+  for (const Names& names : all_names())
+    if (has_word(names.before, old_key)) return std::string(names.key);
   return old_key.starts_with(kOldCollective) && old_key != "collective_fits"
              ? fmt::format("collectives.{}", old_key.substr(kOldCollective.size()))
              : "";

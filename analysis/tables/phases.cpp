@@ -33,8 +33,7 @@ ColumnsOf<MergedPoint> phase_columns() {
       {{"overlap", "%", true, true, "alone"},
        overlap_cell,
        "1 - (step - compute alone) / communication alone; below 0 where they slow each other down. Not given "
-       "where "
-       "the step has no interval or one that is wider than that communication, or computing alone took "
+       "where the step has no interval or one that is wider than that communication, or computing alone took "
        "longer."}};
   return join(columns_of({{"data", "phase"},
                           {"forward", "phase"},

@@ -30,37 +30,37 @@ struct Problem {
 };
 using Problems = std::vector<Problem>;
 
-// What the points of one row are, as sets.
+// What the points of one row are.
 struct NotOk {
   int64_t num_points = 0;
   std::set<std::string> work, strategies;
-  std::set<int64_t> ranks, batch_sizes, message_bytes;
+  std::map<int64_t, std::string> ranks, sizes;
 
   void add(const Point& point) {
-    const TrainingPoint& t = point.training;
+    const bool is_call = point.workload == "collective";
+    const int64_t size = is_call ? point.collective.bytes : point.training.batch_size;
     ++num_points;
-    ranks.insert(point.ranks);
-    if (point.workload != "collective") {
-      work.insert(t.model.name);
-      strategies.insert(strategy_text(t));
-      batch_sizes.insert(t.batch_size);
-    } else {
-      work.insert(point.collective.operation);
-      message_bytes.insert(point.collective.bytes);
-    }
+    work.insert(is_call ? point.collective.operation : point.training.model.name);
+    if (!is_call) strategies.insert(strategy_text(point.training));
+    ranks.emplace(point.ranks, std::to_string(point.ranks));
+    sizes.emplace(size, is_call ? format_bytes(static_cast<double>(size)) : std::to_string(size));
   }
 };
 
-// "1, 2, 4", or "8 ... 1024" for a long list.
-template <class Set, class Text>
-Cell listed(const Set& values, Text text) {
-  std::string list;
-  if (values.size() > 6) return cells::words(text(*values.begin()) + " ... " + text(*values.rbegin()));
-  for (const auto& value : values) list += (list.empty() ? "" : ", ") + text(value);
-  return cells::words(list);
+const std::string& text_of_value(const std::string& text) { return text; }
+const std::string& text_of_value(const std::pair<const int64_t, std::string>& number) {
+  return number.second;
 }
 
-std::string number_text(int64_t value) { return std::to_string(value); }
+// "1, 2, 4", or "8 ... 1024" for a long list.
+template <class Values>
+Cell listed(const Values& values) {
+  std::string list;
+  for (const auto& value : values) list += (list.empty() ? "" : ", ") + text_of_value(value);
+  const bool is_long = values.size() > 6;
+  return cells::words(is_long ? text_of_value(*values.begin()) + " ... " + text_of_value(*values.rbegin())
+                              : list);
+}
 
 // "70.3 MiB wanted" as "64.0 MiB to 128 MiB wanted": points that lacked different amounts share a row.
 std::string with_rounded_amount(const std::string& reason) {
@@ -90,18 +90,15 @@ NotOkGroups not_ok_of(const std::vector<StudyData>& studies) {
 
 // One row for the points that share an outcome and a reason.
 void add_not_ok(Problems& problems, const std::vector<StudyData>& studies) {
-  const auto name = [](const std::string& text) { return text; };
-  const auto size = [](int64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
+  const Cell none = {"", nullptr};
   for (const auto& [key, group] : not_ok_of(studies)) {
     const auto& [outcome, reason] = key;
     problems.push_back({"points without a result",
                         std::string(to_text(outcome)),
                         reason.empty() ? "not recorded" : reason,
                         group.num_points,
-                        {listed(group.work, name), listed(group.strategies, name),
-                         listed(group.ranks, number_text), Cell{"", nullptr}, Cell{"", nullptr},
-                         group.message_bytes.empty() ? listed(group.batch_sizes, number_text)
-                                                     : listed(group.message_bytes, size)}});
+                        {listed(group.work), listed(group.strategies), listed(group.ranks), none, none,
+                         listed(group.sizes)}});
   }
 }
 

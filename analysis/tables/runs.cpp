@@ -67,8 +67,7 @@ auto median_cell(std::string_view series) {
 
 constexpr const char* kLoss =
     "mean over ranks at the first or the last step that the study holds. Curves are in the study: series "
-    "loss, "
-    "learning_rate, gradient_norm, held_out_loss.";
+    "loss, learning_rate, gradient_norm, held_out_loss.";
 
 ColumnsOf<Record> result_columns() {
   return {

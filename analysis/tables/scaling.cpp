@@ -80,30 +80,22 @@ ColumnsOf<ScalingRow> strong_columns() {
        "does (Karp and Flatt, CACM 33(5), 1990)."}};
 }
 
-Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vector<ScalingSeries>& all,
-                    const char* key, const char* title) {
+}  // namespace
+
+Table scaling_table(Scaling scaling, const MergedPoints& points, const std::vector<ScalingSeries>& all) {
   const bool weak = scaling == Scaling::weak;
   const TrainingColumns labels(points);
-  Table table = make_table(key, title,
-                           join(via(&ScalingRow::merged, labels.family()), series_columns(labels, weak),
-                                point_columns(weak), via(&ScalingRow::merged, point_throughput_columns()),
-                                efficiency_columns(weak), weak ? ColumnsOf<ScalingRow>{} : strong_columns(),
-                                via(&ScalingRow::merged, TrainingColumns::warnings())),
-                           rows_of(scaling, all));
+  Table table =
+      make_table(weak ? "scaling.weak" : "scaling.strong",
+                 weak ? "Weak scaling: constant batch per rank" : "Strong scaling: constant global batch",
+                 join(via(&ScalingRow::merged, labels.family()), series_columns(labels, weak),
+                      point_columns(weak), via(&ScalingRow::merged, point_throughput_columns()),
+                      efficiency_columns(weak), weak ? ColumnsOf<ScalingRow>{} : strong_columns(),
+                      via(&ScalingRow::merged, TrainingColumns::warnings())),
+                 rows_of(scaling, all));
   table.explanations.emplace_back("`single` is not here: its ranks train independent copies.");
   for (const std::string& note : labels.warning_notes()) table.notes.push_back(note);
   return table;
-}
-
-}  // namespace
-
-Table weak_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return scaling_table(Scaling::weak, points, all, "scaling.weak", "Weak scaling: constant batch per rank");
-}
-
-Table strong_scaling_table(const MergedPoints& points, const std::vector<ScalingSeries>& all) {
-  return scaling_table(Scaling::strong, points, all, "scaling.strong",
-                       "Strong scaling: constant global batch");
 }
 
 }  // namespace shardmark

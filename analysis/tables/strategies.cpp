@@ -151,8 +151,7 @@ std::vector<std::string> ratio_notes(const MergedPoints& points, const Replicas&
     notes.push_back(
         std::string(kBelowSingle) +
         ": the step is shorter than that of ranks that never communicate. Only a strategy that shards the "
-        "update computes less than they do; otherwise the machine was not equally fast for "
-        "both points.");
+        "update computes less than they do; otherwise the machine was not equally fast for both points.");
   return notes;
 }
 

@@ -2,9 +2,11 @@
 #include "analysis/frame/together.h"
 
 #include "analysis/frame/training_columns.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/about.h"
 #include "analysis/tables/tables.h"
+#include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
@@ -30,11 +32,16 @@ constexpr const char* kRatioGroup = "together / longer alone";
 constexpr const char* kRatioInterval = "95 % interval of that median.";
 constexpr const char* kSlowdown =
     "its time while the other one runs / alone. Both start at the same time. Shown where both take about "
-    "equally "
-    "long alone (the shorter one at least 75 % of the longer one).";
+    "equally long alone (the shorter one at least 75 % of the longer one).";
 
 ColumnsOf<TogetherRow> together_columns() {
   return {
+      {choice_column("beside"),
+       [](const auto& row) {
+         const std::string& text = row.merged->point.collective.beside;
+         return Cell{brief_text("beside", text), text};
+       },
+       "what the ranks do while the collective runs."},
       {{"load", "ms", true, false, "alone"},
        alone_of(&Together::load_s),
        "the load of a round by itself, on the slowest rank. It is repeated until it takes as long as the "
@@ -69,11 +76,10 @@ Table together_table(const MergedPoints& points) {
   std::vector<TogetherRow> rows;
   for (const MergedPoint& merged : points)
     if (auto found = together_of(merged)) rows.push_back({&merged, *found});
-  return make_table(
-      "together", "Two things at once: a collective beside a load",
-      join(via(&TogetherRow::merged, join(about_columns(), ColumnsOf<MergedPoint>{beside_column()})),
-           together_columns(), via(&TogetherRow::merged, TrainingColumns::warnings())),
-      rows);
+  return make_table("together", "Two things at once: a collective beside a load",
+                    join(via(&TogetherRow::merged, about_columns()), together_columns(),
+                         via(&TogetherRow::merged, TrainingColumns::warnings())),
+                    rows);
 }
 
 }  // namespace shardmark

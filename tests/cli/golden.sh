@@ -143,11 +143,12 @@ hashes report-many-metrics report "${many[@]}" --openmetrics o
 shows report-goodput report scaling.h5 train.h5 "${failures[@]}" --failures 0.01 --checkpoint-read 30s --price 2 --watts 300 --table goodput --explain
 hashes report-goodput-page report scaling.h5 "${failures[@]}" --html o
 hashes report-goodput-json report scaling.h5 "${failures[@]}" --json
-shows report-costs report scaling.h5 h100-gpu-single.h5 --price 2 --table costs
+shows report-costs report scaling.h5 h100-gpu-single.h5 --price 2 --table strategies
 shows report-links report scaling.h5 shaped.h5 --link 'mine=5us,25GB/s' --table interconnects
 hashes report-csv-one report scaling.h5 --csv - --table scaling_laws
 shows report-markdown report small.h5 --markdown --table scaling_laws
 shows report-no-table report scaling.h5 --table nonsense
+shows report-old-table report scaling.h5 --table weak_scaling
 shows report-no-study report nothing.h5
 
 # --- compare ------------------------------------------------------------------------------------------------------------------

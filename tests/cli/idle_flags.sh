@@ -20,11 +20,11 @@ printf 'training: {model: mlp, strategy: ddp, batch_size: 1}\n' >tiny.yaml
 printf 'collectives: {operation: all_reduce, bytes: 64, transport: mpi}\n' >calls.yaml
 
 # report: --table leaves out the table that the flag affects.
-idle '--price' report small.h5 --table strategies --price 2
+idle 'add --table strategies' report small.h5 --table memory --price 2
 idle 'add --table goodput' report small.h5 --table strategies --restart 10m --checkpoint-write 1s
-idle '--price' report small.h5 --table strategies --table goodput --price 2
-idle 'add --table interconnects' report small.h5 --table costs --price 2 --link mine=5us,12.5GB/s
-"$shardmark" report small.h5 --table strategies --table cost --price 2 >out
+idle '--price' report small.h5 --table memory --table goodput --price 2
+idle 'add --table interconnects' report small.h5 --table strategies --price 2 --link mine=5us,12.5GB/s
+"$shardmark" report small.h5 --table memory --table cost --price 2 >out
 "$shardmark" report small.h5 --restart 10m --checkpoint-write 1s --table goodput --price 2 >out
 
 # --overwrite, where nothing is written.
@@ -64,12 +64,12 @@ has err 'warning: same.yaml: pipeline_schedule gpipe, zero_bubble changes nothin
 
 # The first screen shows what a flag adds.
 "$shardmark" report small.h5 --price 2 >out
-has out 'Costs at 2.000 per GPU-hour' 'Tables, each with --table NAME'
+has out 'Costs are at 2.000 per GPU-hour.' 'cost of 10^6' 'Tables, each with --table NAME'
 "$shardmark" report small.h5 --restart 10m --checkpoint-write 1s >out
 has out 'Goodput'
 "$shardmark" report small.h5 --link mine=5us,12.5GB/s >out
 has out 'mine'
-! "$shardmark" report small.h5 | grep -q 'per GPU-hour' || fail "a table of costs without a price"
+! "$shardmark" report small.h5 | grep -q 'per GPU-hour' || fail "costs without a price"
 
 if [[ -x $shardmark-torch ]]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -19,7 +19,7 @@ quiet
 has out 'theirs.h5: 10 points of 1 launch, imported from nccl-2.13-two-nodes.log (nccl-tests); look at it: shardmark report theirs.h5'
 "$shardmark" report theirs.h5 >report
 has report 'imported from nccl-2.13-two-nodes.log (nccl-tests)' '16 ranks of 2 nodes (NVIDIA H100 80GB HBM3) over nccl' 'all_reduce'
-"$shardmark" report theirs.h5 --table collective_all_reduce_16 >report
+"$shardmark" report theirs.h5 --table collectives.all_reduce_16 >report
 has report '8,589,934,592' '81,958' '197'
 "$shardmark" export theirs.h5 --json - >json
 has json '"hash"' '"flags"' '"times"' 'mean over iterations'
@@ -51,7 +51,7 @@ imports nccl-2.18-rep1.log --link ndr400 --nodes 1 -o link.h5
 python3 - <<'PYTHON' || fail "points over different links: $(head -c 3000 json)"
 import json
 tables = {table["key"]: table for table in json.load(open("json"))["tables"]}
-rows = tables["collective_all_reduce_2"]["rows"]
+rows = tables["collectives.all_reduce_2"]["rows"]
 assert {row["transport"] for row in rows} == {"nccl", "nccl(link=ndr400)"} and len(rows) == 16, rows
 PYTHON
 imports osu-5.8.txt --ranks 2 --nodes 2 --device "AMD EPYC" --transport mpi -o osu.h5
@@ -63,7 +63,7 @@ has report 'AMD EPYC' 'NVIDIA GeForce RTX 5090' 'These studies come from differe
 python3 - <<'PYTHON' || fail "points of different machines: $(head -c 3000 json)"
 import json
 tables = {table["key"]: table for table in json.load(open("json"))["tables"]}
-machines = {row["machine"] for row in tables["collective_all_reduce_2"]["rows"]}
+machines = {row["machine"] for row in tables["collectives.all_reduce_2"]["rows"]}
 assert len(machines) == 3, machines
 PYTHON
 

@@ -175,14 +175,15 @@ def check_tables(command, words):
 # Returns the tables of all kinds of studies, whose columns are defined, and those of plan.
 def tables():
     if len(known_tables) == len(ALWAYS):
-        for of_columns in re.findall(r"^\| ([a-z_, ]+): ", Path("analysis/COLUMNS.md").read_text(), re.M):
-            known_tables.update(of_columns.split(", "))
+        for of_columns in re.findall(r"^\| ([a-z_., ]+): ", Path("analysis/COLUMNS.md").read_text(), re.M):
+            for key in of_columns.split(", "):
+                known_tables.update({key, key.split(".")[0]})
         for listed in re.findall(r"--all: ([a-z_,\s]+)\.", program("plan", "quick").stdout):
             known_tables.update(re.split(r",\s+", listed))
     return known_tables
 
 
-ALWAYS = {"missing", "not_ok", "impossible"}
+ALWAYS = {"impossible"}
 known_tables = set(ALWAYS)
 
 

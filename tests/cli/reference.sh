@@ -46,19 +46,20 @@ is_narrow list
 "$shardmark" report slow1.h5 >screen
 tr '\n' ' ' <screen >one_line
 has one_line '80 % of the speed of the reference NVIDIA H100 80GB HBM3: median of 12 points' 'matrix product bf16: 82 % of the data sheet' \
-  'of what was published; --table rates'
+  'of what was published; --table reference'
 [[ $(wc -l <screen) -le 60 ]] || fail "the first screen has $(wc -l <screen) lines"
-"$shardmark" report slow1.h5 --table reference --json >json
+"$shardmark" report slow1.h5 --table reference --json >json  # with its part rates
 python3 - <<'PYTHON' || fail "the table of references: $(cat json)"
 import json
-table, = json.load(open("json"))["tables"]
+table, rates = json.load(open("json"))["tables"]
+assert (table["key"], rates["key"]) == ("reference", "reference.rates")
 assert len(table["rows"]) == 12
 for row in table["rows"]:
     assert abs(row["speed of the reference"] - 80) < 0.5, row
     assert row["speed low"] < 80 < row["speed high"] and row["launches reference"] in (1, 2), row
     assert row["study"].startswith("h100-gpu-") and row["revision"] == "ec3fa8749c13" and "torch 2.11.0" in row["versions"], row
 PYTHON
-"$shardmark" report slow1.h5 --table rates >rates
+"$shardmark" report slow1.h5 --table reference.rates >rates
 has rates '989' '794.5' 'https://github.com/stas00/ml-engineering'
 "$shardmark" report slow1.h5 --html page.html >files
 has page.html 'Is this good?' '80 % of the speed of the reference'

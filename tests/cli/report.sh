@@ -76,16 +76,16 @@ has markdown '## Scaling laws' '| Amdahl | 10.00 |'
 "$shardmark" report small.h5 --csv tables >files
 [[ $(sort files) == $(ls tables/*.csv | sort) ]] || fail "--csv named other files than it wrote: $(cat files)"
 has tables/scaling_laws.csv 's or alpha value (%)'
-[[ $(wc -l <tables/strong_scaling.csv) == 5 ]] || fail "strong_scaling.csv is not a header and four rows"
-"$shardmark" report small.h5 --csv - --table scaling_laws | cmp - tables/scaling_laws.csv || fail "--csv - differs from --csv DIR"
+[[ $(wc -l <tables/scaling.strong.csv) == 5 ]] || fail "scaling.strong.csv is not a header and four rows"
+"$shardmark" report small.h5 --csv - --table scaling.strong | cmp - tables/scaling.strong.csv || fail "--csv - differs from --csv DIR"
 
 # Studies from GPUs stay readable.
 "$shardmark" report "$reference"/h100-*.h5 --all >gpu
 has gpu 'NVIDIA H100 80GB HBM3' 'gpt2_xl' 'fsdp(shard=gradients)' 'energy'
 
 # ddp on 1 rank has 2,560 tokens/s, so 10^6 tokens take 391 s. That is 0.1085 hours, at a price of 2 per hour.
-"$shardmark" report small.h5 --price 2 --table costs >costs
-has costs 'Costs at 2.000 per GPU-hour' '0.2170'
+"$shardmark" report small.h5 --price 2 --table strategies >costs
+has costs 'Costs are at 2.000 per GPU-hour.' '0.2170'
 # The cost of failures for measured points. Flags without effect are refused.
 "$shardmark" report small.h5 --restart 10m --checkpoint-write 60s --failures 0.01 --price 2 --watts 300 --table goodput >goodput
 has goodput 'Goodput: what failures leave' 'Failures: 0.0100 for each node and hour; 10 min to restart.' 'cost' 'kWh'
@@ -134,9 +134,19 @@ refuses 'other.h5' other.h5
 refuses 'newer shardmark' newer.h5
 refuses '--table nonsense' small.h5 --table nonsense
 refuses 'no such table here; there are: ' small.h5 --table nonsense
-refuses 'strong_scaling (strong, karp_flatt, speedup)' small.h5 --table nonsense
+refuses 'scaling (weak, strong, karp_flatt, speedup, efficiency)' small.h5 --table nonsense
 "$shardmark" report small.h5 --table amdahl | cmp - <("$shardmark" report small.h5 --table scaling_laws) ||
   fail "--table amdahl is not the scaling laws"
+# A name with parts is all of them, in their order; a part has a name of its own.
+"$shardmark" report small.h5 --table scaling >scaling
+cmp scaling <("$shardmark" report small.h5 --table scaling.strong scaling.limits) || fail "--table scaling is not its parts"
+has scaling 'Strong scaling' 'falls below 80 %'
+# Names of before say where their answer is, and nothing is printed or written.
+refuses '--table weak_scaling: this is a part of the table scaling now; take --table scaling.weak' small.h5 --table memory weak_scaling
+refuses '--table costs: this is a part of the table strategies now; take --table strategies' small.h5 --table costs --price 2
+refuses '--table not_ok: this is a part of the table problems now; take --table problems' small.h5 --table not_ok --csv old
+refuses 'take --table collectives.all_reduce_2' small.h5 --table collective_all_reduce_2
+[[ ! -e old ]] || fail "a refused name made a folder: $(ls old)"
 "$shardmark" report small.h5 --table all_reduce >all_reduce
 has all_reduce 'Collective all_reduce on 2 ranks'
 refuses 'other.h5' small.h5 --csv other.h5/tables

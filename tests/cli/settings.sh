@@ -35,7 +35,7 @@ runs "$program" report alone.h5; ends 0; has "6 points to go"
 OMPI_MCA_btl_vader_eager_limit=1234 runs "$program" launch s.yaml -n 2 -o all.h5
 ends 1
 has "start 1 of 4: OMPI_MCA_btl_vader_eager_limit=4096 threads=1" "start 4 of 4" "its 2 points count as failed"
-runs "$program" report all.h5 --table not_ok
+runs "$program" report all.h5 --table problems
 ends 0; has "its ranks did not start: the job ended with exit status 1"
 runs "$program" export all.h5 --json all.json; ends 0
 [[ $(grep -c '"outcome":"ok"' all.json) == 4 && $(grep -c '"outcome":"failed"' all.json) == 4 ]] || fail "outcomes"

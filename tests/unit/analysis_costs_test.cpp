@@ -18,7 +18,7 @@ Record changed(double step_s, const std::function<void(Point&)>& change) {
 
 // Returns the values of the column "x cheapest", sorted.
 std::vector<double> ratios(const std::vector<StudyData>& studies) {
-  const Table table = costs_table(merge_repeats(studies), 3);
+  const Table table = strategies_table(merge_repeats(studies), 3);
   std::vector<double> ratios;
   for (size_t row = 0; row < table.rows.size(); ++row)
     ratios.push_back(cell(table, row, "x cheapest").value.get<double>());
@@ -74,6 +74,17 @@ TEST(Costs, OtherTrainingsAndDevicesAreNot) {
   EXPECT_TRUE(alone(changed(0.2, [](Point& p) { p.training.data = {"text", {}}; }), "Some CPU"));
   EXPECT_TRUE(alone(changed(0.2, [](Point& p) { p.training.model = {"mlp", {}}; }), "Some CPU"));
   EXPECT_FALSE(alone(changed(0.2, [](Point& p) { p.training.recompute = 1; }), "Some CPU"));
+}
+
+TEST(Costs, CopiesThatTrainApartHaveNone) {
+  const std::vector<StudyData> studies = {
+      study_of({training_record("single", 4, 2, 0.1), training_record("ddp", 4, 2, 0.2)})};
+  const MergedPoints points = merge_repeats(studies);
+  const Table table = strategies_table(points, 3);
+  for (size_t row = 0; row < points.size(); ++row)
+    EXPECT_EQ(cell(table, row, "x cheapest").value.is_nothing(),
+              cell(table, row, "strategy").text == "single");
+  for (const Column& column : strategies_table(points).columns) EXPECT_NE(column.name, "x cheapest");
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "analysis/compare/tables.h"
-#include "analysis/findings/findings.h"
 #include "analysis/predict/collective_settings.h"
 #include "analysis/predict/gap.h"
 #include "analysis/predict/predicted_layouts.h"
@@ -28,9 +27,7 @@ std::vector<Table> all_tables() {
                                reference_table({}),
                                rates_table({}),
                                collection_table({}),
-                               missing_table({}, none, {}),
-                               strategies_table(none),
-                               costs_table(none, 1),
+                               strategies_table(none, 1),
                                measured_goodput_table({}, none, {}, 1),
                                sequences_table(none),
                                phases_table(none),
@@ -38,8 +35,8 @@ std::vector<Table> all_tables() {
                                gap_table(none, {}),
                                optimizations_table(none),
                                accumulation_table(none),
-                               weak_scaling_table(none, {}),
-                               strong_scaling_table(none, {}),
+                               scaling_table(Scaling::weak, none, {}),
+                               scaling_table(Scaling::strong, none, {}),
                                efficiency_limits_table(none, {}),
                                scaling_laws_table(none, {}),
                                fit_quality_table(none, {}),
@@ -53,8 +50,7 @@ std::vector<Table> all_tables() {
                                collective_fits_table({}),
                                held_out_collectives_table({}),
                                runs_table({}),
-                               findings_table(none, none),
-                               not_ok_table({}),
+                               problems_table({}, none, none, {}),
                                predictions_table(none, {}, {}),
                                held_out_table(none, {}),
                                predicted_layouts_table({}, {})};

@@ -66,7 +66,7 @@ TEST(Efficiency, OfTheFirstScreenIsAgainstTheFewestRanks) {
     const OverviewTable screen = scaling_overview(points, series);
     EXPECT_EQ(screen.title, "Scaling: efficiency, 1 rank = 100 %");
     EXPECT_THAT(on_screen(screen, "16 ranks"), ElementsAre("50"));
-    const Table table = (is_strong ? strong_scaling_table : weak_scaling_table)(points, series);
+    const Table table = scaling_table(is_strong ? Scaling::strong : Scaling::weak, points, series);
     size_t num_rows = 0;
     for (size_t row = 0; row < table.rows.size(); ++row)
       if (cell(table, row, "over").text == "ranks" && cell(table, row, "ranks").text == "16") {
@@ -139,7 +139,7 @@ TEST(Efficiency, ThatNoiseExplainsIsNoFinding) {
 TEST(Efficiency, SpeedUpOverNodesIsAsItsDefinition) {
   const std::vector<StudyData> studies = {study_on_nodes({{8, 800}, {16, 1400}, {64, 5104}}, true)};
   const auto points = merge_repeats(studies);
-  const Table table = strong_scaling_table(points, scaling_series(points));
+  const Table table = scaling_table(Scaling::strong, points, scaling_series(points));
   EXPECT_EQ(cell(table, 2, "over").text, "nodes of 8 ranks");
   EXPECT_NEAR(cell(table, 2, "speed-up").value.get<double>(), 6.38, 1e-9);
   EXPECT_NEAR(cell(table, 2, "Karp-Flatt").value.get<double>(), (1 / 6.38 - 1. / 8) / (1 - 1. / 8), 1e-9);

@@ -73,9 +73,12 @@ TEST(Findings, AMessageSlowerThanItsPieces) {
 TEST(Findings, AreMeasuredAsTheirThresholdIs) {
   auto records = healthy_collectives();
   records[5].measures.step_s = 1.3 * 4 * (5e-6 + 262144 / 4e9);
-  const Table table = findings_table(merge_repeats({study_of(records)}), {});
+  const std::vector<StudyData> studies = {study_of(records)};
+  const Table table = problems_table(studies, merge_repeats(studies), {}, {});
   ASSERT_FALSE(table.rows.empty());
-  EXPECT_EQ(cell(table, 0, "what").text, "takes 1.3 times as long as 4 messages of 256 KiB would");
+  EXPECT_EQ(cell(table, 0, "concerns").text, "results to check");
+  EXPECT_EQ(cell(table, 0, "what").text, "slower than chunks");
+  EXPECT_EQ(cell(table, 0, "why").text, "takes 1.3 times as long as 4 messages of 256 KiB would");
   EXPECT_THAT(table.explanations[0], HasSubstr("ratios below 1.25"));
 }
 
@@ -316,7 +319,7 @@ TEST(Warnings, OfHalfTheRepeatsAreThePoints) {
 
 std::string missing(const std::vector<Record>& records) {
   for (const Table& table : make_report({study_of(records)}))
-    if (table.key == "missing") return to_text(table);
+    if (table.key == "problems") return to_text(table);
   return "";
 }
 

@@ -212,7 +212,7 @@ TEST(Merge, OnlyOkPointsAreMeasured) {
   const auto points = merge_repeats({study});
   ASSERT_EQ(points.size(), 1u);
   EXPECT_DOUBLE_EQ(points[0].measures.step_s, 0.2);
-  EXPECT_EQ(cell(not_ok_table({study}), 0, "outcome").text, "wrong");
+  EXPECT_EQ(cell(problems_table({study}, points, {}, {}), 0, "what").text, "wrong");
 }
 
 // Points that ran out of memory are grouped by powers of two of the amount that they asked for.
@@ -224,11 +224,11 @@ TEST(Merge, OutOfMemoryByPowersOfTwo) {
     records.back().reason =
         std::string("out of memory: ") + wanted + " wanted, the limit of a rank is 64.0 MiB";
   }
-  const Table table = not_ok_table({study_of(records)});
-  ASSERT_EQ(table.rows.size(), 2u);
-  EXPECT_EQ(cell(table, 0, "reason").text,
+  const Table table = problems_table({study_of(records)}, {}, {}, {});
+  ASSERT_EQ(table.rows.size(), 3u);  // the last one says that the report can show no number
+  EXPECT_EQ(cell(table, 0, "why").text,
             "out of memory: 1.00 GiB to 2.00 GiB wanted, the limit of a rank is 64.0 MiB");
-  EXPECT_EQ(cell(table, 1, "reason").text,
+  EXPECT_EQ(cell(table, 1, "why").text,
             "out of memory: 64.0 MiB to 128 MiB wanted, the limit of a rank is 64.0 MiB");
   EXPECT_EQ(cell(table, 1, "points").text, "2");
 }

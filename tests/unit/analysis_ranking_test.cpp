@@ -115,7 +115,7 @@ TEST(FewSteps, HaveNoIntervalAnywhere) {
     EXPECT_EQ(cell(table, row, "step time high").value.is_nothing(), !has);
   }
   EXPECT_THAT(table.notes, testing::Contains(HasSubstr("2 rows are of fewer than 6 steps")));
-  const Table weak = weak_scaling_table(points, scaling_series(points));
+  const Table weak = scaling_table(Scaling::weak, points, scaling_series(points));
   EXPECT_EQ(cell(weak, 1, "efficiency low").text, "-");
   for (const Plot& plot : make_plots(studies))
     for (const Curve& curve : plot.curves)

@@ -109,9 +109,9 @@ TEST(Report, CollectivesHaveATablePerOperationAndRankCount) {
                                                  collective_record("all_reduce", 2, 1 << 20, true, 0.5e-3),
                                                  collective_record("broadcast", 2, 1 << 20, true, 1e-3)})}));
   ASSERT_EQ(tables.size(), 3u);
-  EXPECT_EQ(tables[0].key, "collective_all_reduce_2");
-  EXPECT_EQ(tables[1].key, "collective_all_reduce_4");
-  EXPECT_EQ(tables[2].key, "collective_broadcast_2");
+  EXPECT_EQ(tables[0].key, "collectives.all_reduce_2");
+  EXPECT_EQ(tables[1].key, "collectives.all_reduce_4");
+  EXPECT_EQ(tables[2].key, "collectives.broadcast_2");
   ASSERT_EQ(tables[0].rows.size(), 1u);  // in place and out of place share a row
   EXPECT_EQ(cell(tables[0], 0, "count").text, "262,144");
   EXPECT_EQ(cell(tables[0], 0, "out-of-place algbw").text, "1.05");

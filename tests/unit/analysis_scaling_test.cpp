@@ -24,11 +24,11 @@ TEST(ScalingTables, KeepWeakAndStrongApart) {
                 training_record("single", 1, 8, 0.7), training_record("single", 2, 8, 0.7)});
   const MergedPoints points = merge_repeats({study});
   const auto series = scaling_series(points);
-  const Table weak = weak_scaling_table(points, series);
+  const Table weak = scaling_table(Scaling::weak, points, series);
   ASSERT_EQ(weak.rows.size(), 2u);  // batch 8 on 1 and 2 ranks, without `single`
   EXPECT_EQ(cell(weak, 1, "efficiency median").text, "80.0");
   EXPECT_EQ(cell(weak, 1, "base n0").text, "1");
-  const Table strong = strong_scaling_table(points, series);
+  const Table strong = scaling_table(Scaling::strong, points, series);
   ASSERT_EQ(strong.rows.size(), 3u);                             // global batch 8 on 1, 2 and 4 ranks
   EXPECT_EQ(cell(strong, 1, "efficiency median").text, "80.0");  // 0.8 / (2 x 0.5)
   EXPECT_EQ(cell(strong, 2, "efficiency median").text, "64.0");  // 0.8 / (4 x 0.3125)
@@ -40,7 +40,7 @@ TEST(ScalingTables, KeepWeakAndStrongApart) {
 TEST(ScalingTables, NameABaseAboveOneRank) {
   const MergedPoints points =
       merge_repeats({study_of({training_record("ddp", 2, 4, 0.5), training_record("ddp", 4, 2, 0.3125)})});
-  const Table strong = strong_scaling_table(points, scaling_series(points));
+  const Table strong = scaling_table(Scaling::strong, points, scaling_series(points));
   EXPECT_EQ(cell(strong, 1, "base n0").text, "2");
   EXPECT_EQ(cell(strong, 1, "efficiency median").text, "80.0");
   EXPECT_EQ(cell(strong, 1, "speed-up").text, "-");
@@ -65,7 +65,7 @@ TEST(ScalingTables, OversubscribedPointsAreMarkedAndNotFitted) {
   records.back().measures.samples_per_s = 64.0 / 5;
   const MergedPoints points = merge_repeats({study_of(records)});
   const auto series = scaling_series(points);
-  EXPECT_EQ(cell(strong_scaling_table(points, series), 4, "warnings").text, "oversubscribed");
+  EXPECT_EQ(cell(scaling_table(Scaling::strong, points, series), 4, "warnings").text, "oversubscribed");
   const Table laws = scaling_laws_table(points, series);
   ASSERT_EQ(laws.rows.size(), 2u);
   EXPECT_NE(cell(laws, 1, "not fitted, because").text, "-");  // the USL needs 5 counts

@@ -88,9 +88,9 @@ void add_curves(const std::vector<StudyData>& studies, std::set<std::string>& al
 
 // Returns the rows of all tables that describe a series, and all curves.
 std::set<std::string> series_in(const std::vector<StudyData>& studies) {
-  const std::set<std::string> of_series = {"weak_scaling",    "strong_scaling",       "efficiency_limits",
-                                           "scaling_laws",    "fit_quality",          "largest",
-                                           "collective_fits", "held_out_collectives", "findings"};
+  const std::set<std::string> of_series = {"scaling.weak",    "scaling.strong",           "scaling.limits",
+                                           "scaling_laws",    "scaling_laws.quality",     "memory.largest",
+                                           "collective_fits", "collective_fits.held_out", "problems"};
   std::set<std::string> all;
   const ReportData data(studies);
   visit_tables(data, {}, [&](Table&& table) {

@@ -189,16 +189,45 @@ TEST(Cells, PercentagesStayReadable) {
 
 TEST(TableNames, ThoseThatPeopleGuess) {
   EXPECT_TRUE(is_called("predicted_layouts", "layouts"));
-  EXPECT_TRUE(is_called("largest", "largest_batch"));
+  EXPECT_TRUE(is_called("memory.largest", "largest_batch"));
+  EXPECT_FALSE(is_called("memory", "largest_batch"));
   EXPECT_TRUE(is_called("scaling_laws", "amdahl"));
   EXPECT_TRUE(is_called("memory", "memory"));
   EXPECT_FALSE(is_called("memory", "traffic"));
-  EXPECT_TRUE(is_called("collective_all_reduce_2", "all_reduce"));
-  EXPECT_TRUE(is_called("collective_all_reduce_2", "collectives"));
-  EXPECT_FALSE(is_called("collective_all_reduce_2", "reduce"));
+  EXPECT_TRUE(is_called("collectives.all_reduce_2", "all_reduce"));
+  EXPECT_TRUE(is_called("collectives.all_reduce_2", "collectives"));
+  EXPECT_FALSE(is_called("collectives.all_reduce_2", "reduce"));
   EXPECT_FALSE(is_called("collective_fits", "collectives"));
   EXPECT_EQ(with_other_names("predicted_layouts"), "predicted_layouts (layouts, layout, 3d)");
-  EXPECT_EQ(with_other_names("missing"), "missing");
+  EXPECT_EQ(with_other_names("scaling"), "scaling (weak, strong, karp_flatt, speedup, efficiency)");
+  EXPECT_EQ(with_other_names("settings"), "settings");
+}
+
+TEST(TableNames, OnesThatAnswerOneQuestionShareAName) {
+  for (const char* part : {"scaling.weak", "scaling.strong", "scaling.limits"}) {
+    EXPECT_EQ(name_of_table(part), "scaling");
+    EXPECT_TRUE(is_called(part, "scaling")) << part;
+    EXPECT_TRUE(is_called(part, part));
+  }
+  EXPECT_FALSE(is_called("scaling.strong", "scaling.weak"));
+  EXPECT_FALSE(is_called("scaling_laws", "scaling"));
+  EXPECT_EQ(name_of_table("scaling_laws"), "scaling_laws");
+  EXPECT_LE(report_table_names().size(), 20u);
+}
+
+// Whoever gives a name of 0.1.0 is told where its answer is.
+TEST(TableNames, OldOnesHaveAPlaceNow) {
+  const std::vector<std::string> names = report_table_names();
+  for (const char* old :
+       {"costs", "accumulation", "optimizations", "communication", "gap", "sequences", "largest",
+        "weak_scaling", "strong_scaling", "efficiency_limits", "fit_quality", "sustained_devices",
+        "sustained_ranks", "rates", "held_out_collectives", "findings", "missing", "not_ok"}) {
+    const std::string now = table_now(old);
+    EXPECT_NE(std::find(names.begin(), names.end(), name_of_table(now)), names.end()) << old << ": " << now;
+    EXPECT_EQ(std::find(names.begin(), names.end(), old), names.end()) << old;
+  }
+  EXPECT_EQ(table_now("collective_all_reduce_16"), "collectives.all_reduce_16");
+  for (const std::string& name : names) EXPECT_EQ(table_now(name), "");
 }
 
 // A text from a file is printed in one line, and control characters for terminals are escaped.

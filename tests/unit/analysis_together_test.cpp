@@ -141,7 +141,7 @@ TEST(TogetherOf, HasATableOfItsOwnAlone) {
   std::vector<std::string> keys;
   for (const Table& table : make_report(studies, {})) keys.push_back(table.key);
   EXPECT_THAT(keys, ::testing::Contains("together"));
-  for (const std::string& key : keys) EXPECT_THAT(key, ::testing::Not(::testing::StartsWith("collective_")));
+  for (const std::string& key : keys) EXPECT_THAT(key, ::testing::Not(::testing::StartsWith("collectives")));
 }
 
 // A measured progress replaces the fitted one.
