@@ -37,8 +37,7 @@ class Page {
  public:
   void begin_part(const std::string& id, const std::string& title) {
     body_ += element("h2", html::text(title), "id='" + html::text(id) + "'") + "\n";
-    std::string name = title.substr(0, title.find_first_of(":,"));  // titles are long, and some begin alike
-    if (!names_.insert(name).second) name = title;
+    const std::string name = title.substr(0, title.find_first_of(":,"));
     contents_ += element("a", html::text(name), "href='#" + html::text(id) + "'") + "\n";
   }
   void add(const std::string& markup) { body_ += markup; }
@@ -64,7 +63,6 @@ class Page {
 
  private:
   std::string contents_, body_;
-  std::set<std::string> names_;
 };
 
 // A study of thousands of points has thousands of plots: nobody looks at all of them, and no browser should.

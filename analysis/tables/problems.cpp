@@ -29,6 +29,7 @@ struct Problem {
   bool is_left_out = false;      // of fits
 };
 using Problems = std::vector<Problem>;
+constexpr const char* kToCheck = "results to check";
 
 // What the points of one row are.
 struct NotOk {
@@ -105,7 +106,7 @@ void add_not_ok(Problems& problems, const std::vector<StudyData>& studies) {
 void add_results_to_check(Problems& problems, const MergedPoints& points, const MergedPoints& unfinished) {
   const ColumnsOf<MergedPoint> columns = about_columns();
   for (const PointFinding& finding : findings_of(points, unfinished)) {
-    Problem& problem = problems.emplace_back(Problem{"results to check", finding.kind, finding.words});
+    Problem& problem = problems.emplace_back(Problem{kToCheck, finding.kind, finding.words});
     problem.is_left_out = finding.excludes;
     for (const auto& column : columns) problem.about.push_back(column.cell(*finding.about));
   }
@@ -209,13 +210,15 @@ Table problems_table(const std::vector<StudyData>& studies, const MergedPoints& 
   Table table =
       make_table("problems", "Problems: points without a result, results to check, and what is missing",
                  problem_columns(), problems);
-  table.explanations.emplace(
-      table.explanations.begin(),
-      "An operation should not take longer than a larger message of it, than the smaller messages it could "
-      "be split into, or than other operations that together do its work (Traeff, Gropp and Thakur 2010); "
-      "ratios below 1.25 and differences within the 95 % intervals are not reported, and of each kind only "
-      "the worst size is shown. Efficiency should not pass 100 %, nor rise with more ranks: differences "
-      "below 2 % and within the 95 % intervals are not reported.");
+  if (std::any_of(problems.begin(), problems.end(),
+                  [](const Problem& one) { return one.concerns == kToCheck; }))
+    table.explanations.emplace(
+        table.explanations.begin(),
+        "An operation should not take longer than a larger message of it, than the smaller messages it could "
+        "be split into, or than other operations that together do its work (Traeff, Gropp and Thakur 2010); "
+        "ratios below 1.25 and differences within the 95 % intervals are not reported, and of each kind only "
+        "the worst size is shown. Efficiency should not pass 100 %, nor rise with more ranks: differences "
+        "below 2 % and within the 95 % intervals are not reported.");
   return table;
 }
 

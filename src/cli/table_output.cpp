@@ -111,7 +111,7 @@ void add_overwrite_flag(CLI::App& command, bool& overwrite) {
 void add_table_flags(CLI::App& command, TableOutput& output) {
   auto* table = command.add_option(
       "--table", output.only,
-      "only these tables, such as strategies, weak_scaling or amdahl (any other name lists all)");
+      "only these tables, such as strategies, scaling.weak or amdahl (any other name lists all)");
   offer(table, {});
   command.add_flag("--all", output.all, "every table, with what its columns mean")
       ->excludes(command.get_option("--table"));

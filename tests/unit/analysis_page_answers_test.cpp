@@ -130,10 +130,12 @@ TEST(PageEnvironment, SaysQuantities) {
   EXPECT_THAT(page, HasSubstr("device_memory_bytes: 23.5 GiB; peak_flops: fp32 102.0 GFLOP/s"));
 }
 
-TEST(PageContents, AreNamedByTitles) {
+TEST(PageContents, AreTheNamesOfTables) {
   const std::string page = page_with(two_strategies());
-  EXPECT_THAT(page, HasSubstr("<a href='#communication'>Communication of a step</a>"));
-  EXPECT_THAT(page, Not(HasSubstr(">Communication<")));
+  EXPECT_THAT(page, HasSubstr("<a href='#strategies'>Strategies</a>"));
+  EXPECT_THAT(page, HasSubstr("<a href='#phases'>Phases</a>"));
+  EXPECT_THAT(page, HasSubstr("<h3>Communication of a step: counted, predicted, and by phase</h3>"));
+  EXPECT_THAT(page, Not(HasSubstr("communication'>")));
 }
 
 }  // namespace

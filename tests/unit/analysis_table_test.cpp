@@ -2,6 +2,7 @@
 // wrapped, and its cells.
 #include <gtest/gtest.h>
 
+#include "analysis/report.h"
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
