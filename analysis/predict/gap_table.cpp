@@ -60,7 +60,7 @@ ColumnsOf<Gap> expected_columns() {
 
 Table gap_table(const std::vector<MergedPoint>& points, const std::vector<Predictor>& predictors) {
   const TrainingColumns labels(points);
-  return make_table("phases.gap", "Where the time of a step goes, and how much of it the collectives explain",
+  return make_table("phases.gap", "Gap: what of the communication the collectives explain",
                     join(via(&Gap::merged, labels.columns()), measured_columns(), expected_columns()),
                     gaps(points, predictors));
 }
