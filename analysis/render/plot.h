@@ -56,7 +56,7 @@ struct ReferenceLine {
 
 struct Plot {
   std::string key;    // "weak_scaling_2": names its files
-  std::string table;  // key of the table that holds its numbers
+  std::string table;  // name of the table that holds its numbers
   std::string title;
   std::string about;  // which of the points: "gpt2, batch 4 per rank"
   std::string note;   // how to read it: intervals, marks, formulas

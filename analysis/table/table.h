@@ -38,7 +38,8 @@ struct Column {
 };
 
 struct Table {
-  std::string key;  // "strategies": for CSV files and JSON
+  // "strategies", "scaling.weak": for CSV files and JSON. What stands before a dot is its name for --table.
+  std::string key;
   std::string title;
   std::vector<std::string> notes;  // what to know of these rows, a line each
   std::vector<Column> columns;
