@@ -65,8 +65,7 @@ ColumnsOf<ComparedPoint> evidence_columns() {
       {{"p", "", true, true},
        [](const auto& compared) { return cells::number(compared.comparison.p, 2); },
        "probability of such a difference by chance alone, corrected for the number of points (Holm, Scand. "
-       "J. "
-       "Statist. 6(2), 1979)."},
+       "J. Statist. 6(2), 1979)."},
       {{"spread", "%", true, true},
        [](const auto& compared) { return cells::percent(compared.comparison.spread); },
        "standard deviation of the logarithm of a launch's time."},

@@ -107,8 +107,7 @@ std::vector<std::string> notes(const Launches& before, const Launches& after,
   notes.push_back(
       fmt::format("SLOWER, FASTER: statistically significant (5 % over all points together), with a 95 % "
                   "interval not within {0:g} %. SAME: the 95 % interval is within {0:g} %. AMBIGUOUS: these "
-                  "launches do not decide. --margin changes the "
-                  "{0:g} %.",
+                  "launches do not decide. --margin changes the {0:g} %.",
                   margin * 100));
   const auto undecidable = std::count_if(points.begin(), points.end(), [](const ComparedPoint& point) {
     return point.comparison.basis == Basis::none;
@@ -117,8 +116,7 @@ std::vector<std::string> notes(const Launches& before, const Launches& after,
     notes.push_back(
         fmt::format("{} point{} had fewer than {} launches on both sides: the variation between launches of "
                     "this machine is unknown, so no conclusion is possible. Launch each side {} times or "
-                    "more and give all studies: --old "
-                    "a1.h5 a2.h5 a3.h5 --new b1.h5 b2.h5 b3.h5.",
+                    "more and give all studies: --old a1.h5 a2.h5 a3.h5 --new b1.h5 b2.h5 b3.h5.",
                     undecidable, undecidable == 1 ? "" : "s", kLeastLaunches, kLeastLaunches));
   if (!took_turns(before, after))
     notes.emplace_back(
