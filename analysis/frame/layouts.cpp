@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <tuple>
 
 #include "base/stats.h"
@@ -13,24 +12,17 @@
 namespace shardmark {
 
 std::vector<Layouts> layouts_of(const std::vector<MergedPoint>& points) {
-  std::map<std::tuple<std::string, Location, int64_t>, size_t> known;
-  std::vector<Layouts> all;
-  for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || is_replicas(merged) || !(merged.measures.step_s > 0)) continue;
-    const auto [found, is_new] = known.try_emplace(
-        {computing_family(merged.point), location_of(merged), merged.point.global_batch()}, all.size());
-    if (is_new) all.emplace_back();
-    all[found->second].push_back(&merged);
-  }
+  std::vector<Layouts> all = groups_of(
+      training_points(points, [](const auto& one) { return !is_replicas(one) && one.measures.step_s > 0; }),
+      [](const MergedPoint& one) {
+        return std::tuple(computing_family(one.point), location_of(one), one.point.global_batch());
+      },
+      [](const MergedPoint& one) { return one.measures.step_s; });
   std::erase_if(all, [](const Layouts& layouts) {
     return layouts.size() < 2 || std::none_of(layouts.begin(), layouts.end(), [](const MergedPoint* one) {
              return one->point.ranks_per_copy() > 1;
            });
   });
-  for (Layouts& layouts : all)
-    std::stable_sort(layouts.begin(), layouts.end(), [](const MergedPoint* a, const MergedPoint* b) {
-      return a->measures.step_s < b->measures.step_s;
-    });
   return all;
 }
 

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/frame/merged.h"
+#include "analysis/frame/groups.h"
 
 namespace shardmark {
 
 // Two and more, the fastest first; at least one of them lays a copy of the model out over several ranks.
-using Layouts = std::vector<const MergedPoint*>;
+using Layouts = PointList;
 std::vector<Layouts> layouts_of(const std::vector<MergedPoint>& points);
 
 // "tensor 2, pipeline 2 (zero_bubble)"; "data" where every rank has a copy of the model.

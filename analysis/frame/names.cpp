@@ -115,6 +115,10 @@ std::string ranks_text(const MergedPoint& merged) {
                             merged.nodes > 1 && merged.ranks_per_node == 0 ? ", uneven" : "");
 }
 
+std::string batch_text(int64_t batch, bool is_global) {
+  return is_global ? fmt::format("global batch {}", batch) : fmt::format("batch {} per rank", batch);
+}
+
 std::string collective_setting_text(const MergedPoint& merged) {
   return fmt::format("{} over {}, {}{}", ranks_text(merged), brief_text("transport", merged.transport),
                      merged.point.collective.dtype, merged.names_machine ? ", " + merged.machine : "");

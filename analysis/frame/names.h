@@ -46,6 +46,7 @@ LabelPart part_of(const Column& column, const Cell& cell, Said said = Said::once
 std::string ranks_text(int64_t ranks);
 // "3 ranks on 2 nodes" where the report has as many on other nodes
 std::string ranks_text(const MergedPoint& merged);
+std::string batch_text(int64_t batch, bool is_global);  // "batch 4 per rank", "global batch 16"
 // "3 ranks over mpi, float32", and the machine where there are several
 std::string collective_setting_text(const MergedPoint& merged);
 // The same in parts.

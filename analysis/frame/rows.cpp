@@ -1,7 +1,5 @@
 #include "analysis/frame/rows.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,10 +17,9 @@ struct Sweep {
 
 Sweep sweep_of(const MergedPoint& merged, bool strong) {
   const int64_t batch = merged.point.training.batch_size;
-  return {merged.family + merged.strategy, batch == kLargest ? "largest batch"
-                                           : strong
-                                               ? fmt::format("global batch {}", merged.point.global_batch())
-                                               : fmt::format("batch {} per rank", batch)};
+  return {
+      merged.family + merged.strategy,
+      batch == kLargest ? "largest batch" : batch_text(strong ? merged.point.global_batch() : batch, strong)};
 }
 
 std::set<Sweep> sweeps_of(const std::vector<MergedPoint>& points) {

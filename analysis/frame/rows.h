@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/frame/groups.h"
 #include "analysis/frame/names.h"
 
 namespace shardmark {
@@ -13,7 +14,7 @@ struct RowGroup {
   std::string setting;  // "gpt2, batch 4 per rank"
   std::string batch;    // "batch 4 per rank"
   std::string about;    // the same, with the ranks where all points have as many
-  std::vector<const MergedPoint*> points;
+  PointList points;
   std::vector<std::string> rows;  // "fsdp, 2 ranks"
 };
 
@@ -29,7 +30,7 @@ std::vector<RowGroup> row_groups(const std::vector<MergedPoint>& points, const P
 struct SettingPoints {
   std::string name;          // "gpt2, batch 4 per rank, 2 ranks"
   std::string batch, ranks;  // "batch 4 per rank", "2 ranks"
-  std::vector<const MergedPoint*> points;
+  PointList points;
 };
 
 // Of each family and batch that on the most ranks where a point has no warnings; `single` alone counts only

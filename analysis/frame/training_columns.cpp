@@ -83,14 +83,6 @@ ColumnsOf<MergedPoint> point_throughput_columns() {
                               throughput_columns());
 }
 
-std::vector<const MergedPoint*> training_points(const std::vector<MergedPoint>& points,
-                                                bool (*holds)(const MergedPoint&)) {
-  std::vector<const MergedPoint*> training;
-  for (const MergedPoint& merged : points)
-    if (is_training(merged) && holds(merged)) training.push_back(&merged);
-  return training;
-}
-
 TrainingColumns::TrainingColumns(const std::vector<MergedPoint>& points) {
   for (const MergedPoint& merged : points) {
     if (!is_training(merged)) continue;

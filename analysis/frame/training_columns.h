@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/frame/merged.h"
+#include "analysis/frame/groups.h"
 #include "analysis/table/cells.h"
 #include "analysis/table/columns.h"
 #include "schema/axes.h"
@@ -22,11 +22,6 @@ Cell warning_cell(const MergedPoint& merged);
 // Nodes and machine, which people see only in reports where points differ in them alone.
 ColumnOf<MergedPoint> nodes_column(Starts starts = Starts::nothing);
 ColumnOf<MergedPoint> machine_column(Starts starts = Starts::nothing);
-
-// The training points of a report for which `holds` is true.
-std::vector<const MergedPoint*> training_points(
-    const std::vector<MergedPoint>& points,
-    bool (*holds)(const MergedPoint&) = [](const auto&) { return true; });
 
 // The point of a row: itself, or what the row holds of it.
 inline const MergedPoint& point_of(const MergedPoint& merged) { return merged; }

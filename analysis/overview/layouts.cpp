@@ -74,9 +74,8 @@ OverviewTable layouts_overview(const std::vector<MergedPoint>& points) {
       group.rows.push_back({cells::words(""), cells::milliseconds(m.step_s),
                             slower_cell(m.step_s / fastest.measures.step_s, tier),
                             cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s)});
-      families.push_back(
-          names.parts(merged, {{"batch", fmt::format("global batch {}", merged.point.global_batch())},
-                               {"ranks", ranks_text(merged)}}));
+      families.push_back(names.parts(
+          merged, {{"batch", batch_text(merged.point.global_batch(), true)}, {"ranks", ranks_text(merged)}}));
     }
     LabelParts& parts = labels.emplace_back(common_parts(families));
     parts.push_back({"strategy", name_rows(group, parts_of(layouts))});

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
 
+#include "analysis/frame/groups.h"
 #include "analysis/frame/names.h"
 #include "analysis/overview/overview.h"
 #include "analysis/table/axis_columns.h"
@@ -23,48 +23,30 @@ RankCount rank_count_of(const MergedPoint& merged) {
   return {merged.point.ranks, merged.names_nodes ? merged.nodes : 0, ranks_text(merged)};
 }
 
-struct EfficiencyRow {
-  const MergedPoint* first = nullptr;
-  std::map<RankCount, Cell> cells;
-};
-// Of one family and batch.
-struct EfficiencyRows {
-  const MergedPoint* first = nullptr;
-  std::string batch;
-  std::map<std::string, size_t> known;  // by strategy
-  std::vector<EfficiencyRow> rows;
+// A point of a series, as it is shown here.
+struct RatedPoint {
+  const ScalingSeries* series;
+  const MergedPoint* merged;
+  double efficiency;
+  int64_t base_ranks;
+
+  Cell cell() const {
+    Cell cell = cells::percent(efficiency, 0);
+    if (is_unreliable(*merged)) cell.text += kMark;
+    return cell;
+  }
 };
 
-Cell efficiency_cell(const MergedPoint& merged, double efficiency) {
-  Cell cell = cells::percent(efficiency, 0);
-  if (is_unreliable(merged)) cell.text += kMark;
-  return cell;
-}
-
-std::vector<EfficiencyRows> efficiency_rows_of(const std::vector<ScalingSeries>& scaling,
-                                               std::set<int64_t>& bases) {
+std::vector<RatedPoint> rated_points(const std::vector<ScalingSeries>& scaling) {
   const Efficiencies efficiencies = efficiencies_of(scaling);
-  std::map<std::tuple<Scaling, std::string, int64_t>, size_t> known;
-  std::vector<EfficiencyRows> all;
+  std::vector<RatedPoint> all;
   for (const ScalingSeries& series : scaling)
-    for (const ScalingPoint& point : series.points) {
-      const MergedPoint& merged = *point.merged;
-      const auto rated = efficiencies.find({series.scaling, &merged});
-      bases.insert(rated == efficiencies.end() ? merged.point.ranks : rated->second.base_ranks);
-      const auto [found, is_new] =
-          known.try_emplace({series.scaling, merged.family, series.fixed_batch}, all.size());
-      if (is_new)
-        all.push_back({&merged,
-                       series.scaling == Scaling::weak ? fmt::format("batch {} per rank", series.fixed_batch)
-                                                       : fmt::format("global batch {}", series.fixed_batch),
-                       {},
-                       {}});
-      EfficiencyRows& rows = all[found->second];
-      const auto [row, is_new_row] = rows.known.try_emplace(merged.strategy, rows.rows.size());
-      if (is_new_row) rows.rows.push_back({&merged, {}});
-      rows.rows[row->second].cells[rank_count_of(merged)] =
-          efficiency_cell(merged, rated == efficiencies.end() ? 1 : rated->second.point->efficiency.value);
-    }
+    for (const ScalingPoint& point : series.points)
+      if (const auto rated = efficiencies.find({series.scaling, point.merged}); rated == efficiencies.end())
+        all.push_back({&series, point.merged, 1, point.merged->point.ranks});
+      else
+        all.push_back(
+            {&series, point.merged, rated->second.point->efficiency.value, rated->second.base_ranks});
   return all;
 }
 
@@ -77,8 +59,9 @@ bool answers_scaling(const std::vector<ScalingSeries>& scaling) {
 
 OverviewTable scaling_overview(const std::vector<MergedPoint>& points,
                                const std::vector<ScalingSeries>& scaling) {
+  const std::vector<RatedPoint> all = rated_points(scaling);
   std::set<int64_t> bases;
-  const std::vector<EfficiencyRows> all = efficiency_rows_of(scaling, bases);
+  for (const RatedPoint& point : all) bases.insert(point.base_ranks);
   OverviewTable table{
       "",
       scaling.empty() || scaling.front().scaling == Scaling::weak ? "scaling.weak" : "scaling.strong",
@@ -88,10 +71,9 @@ OverviewTable scaling_overview(const std::vector<MergedPoint>& points,
   table.title = fmt::format("Scaling: efficiency, {} = 100 %",
                             bases.size() == 1 ? ranks_text(*bases.begin()) : "the fewest ranks of a row");
   std::set<RankCount> places;
-  for (const EfficiencyRows& rows : all)
-    for (const EfficiencyRow& row : rows.rows)
-      for (const auto& [place, cell] : row.cells)
-        if (bases.size() > 1 || std::get<0>(place) != *bases.begin()) places.insert(place);
+  for (const RatedPoint& point : all)
+    if (bases.size() > 1 || point.merged->point.ranks != *bases.begin())
+      places.insert(rank_count_of(*point.merged));
   for (const auto& [ranks, nodes, text] : places)
     table.columns.push_back(
         {.name = text,
@@ -101,21 +83,27 @@ OverviewTable scaling_overview(const std::vector<MergedPoint>& points,
   const PlotNames names(points);
   std::vector<LabelParts> settings;
   bool any_doubtful = false;
-  for (const EfficiencyRows& rows : all) {
+  for (const auto& setting : groups_of(all, [](const RatedPoint& point) {
+         return std::tuple(point.series->scaling, point.merged->family, point.series->fixed_batch);
+       })) {
     OverviewGroup& group = table.groups.emplace_back();
     std::vector<LabelParts> strategies;
-    for (const EfficiencyRow& row : rows.rows) {
-      strategies.push_back({choice_part("strategy", strategy_text(row.first->point.training), Said::always)});
+    for (const auto& row : groups_of(setting, [](const auto& point) { return point.merged->strategy; })) {
+      const TrainingPoint& first = row.front()->merged->point.training;
+      strategies.push_back({choice_part("strategy", strategy_text(first), Said::always)});
       std::vector<Cell>& cells = group.rows.emplace_back();
-      cells.push_back(strategy_cell(row.first->point.training));
+      cells.push_back(strategy_cell(first));
       for (const RankCount& place : places) {
-        const auto found = row.cells.find(place);
-        cells.push_back(found == row.cells.end() ? cells::words("") : found->second);
+        const auto found = std::find_if(row.rbegin(), row.rend(), [&](const RatedPoint* point) {
+          return rank_count_of(*point->merged) == place;
+        });
+        cells.push_back(found == row.rend() ? cells::words("") : (*found)->cell());
         any_doubtful = any_doubtful || cells.back().text.ends_with(kMark);
       }
     }
     const std::string shared = name_rows(group, strategies);
-    settings.push_back(names.parts(*rows.first, {{"batch", rows.batch}}));
+    settings.push_back(
+        names.parts(*setting.front()->merged, {{"batch", batch_text(*setting.front()->series)}}));
     settings.back().push_back({"strategy", shared});
   }
   name_groups(table, settings);

@@ -27,10 +27,9 @@ LabelParts parts_of(const MergedPoint& merged, const PlotNames& names) {
             {"type", c.dtype}};
   }
   const TrainingPoint& t = merged.point.training;
-  LabelParts parts =
-      names.parts(merged, {{"batch", fmt::format("batch {} per rank", t.batch_size), {}, Said::always},
-                           {"ranks", ranks_text(merged)},
-                           choice_part("strategy", strategy_text(t), Said::always)});
+  LabelParts parts = names.parts(merged, {{"batch", batch_text(t.batch_size, false), {}, Said::always},
+                                          {"ranks", ranks_text(merged)},
+                                          choice_part("strategy", strategy_text(t), Said::always)});
   for (LabelPart& part : parts)
     if (part.axis == "model") part.said = Said::always;
   std::erase_if(parts, [](const LabelPart& part) { return part.axis == "machine"; });

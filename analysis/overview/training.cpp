@@ -15,8 +15,6 @@
 namespace shardmark {
 namespace {
 
-using PointList = std::vector<const MergedPoint*>;
-
 // The ranks of `single` train independent copies: what it is measured for is to compare others with it.
 bool is_rival(const MergedPoint& merged) {
   return !is_unreliable(merged) && (!is_replicas(merged) || merged.point.ranks == 1);

@@ -1,8 +1,7 @@
 // Goodput over the numbers of ranks that were asked for.
 #include <fmt/format.h>
 
-#include <map>
-
+#include "analysis/frame/groups.h"
 #include "analysis/plots/plots.h"
 #include "analysis/stats/goodput.h"
 #include "base/units.h"
@@ -40,29 +39,26 @@ PlotPoint point_of(GoodputRow row, double per_node_hour) {
 // The time of a checkpoint is that of a family, whatever the strategy.
 Plots goodput_plots(const std::vector<GoodputRow>& rows, const FailureQuery& query, const PlotNames& names) {
   Plots plots;
-  std::map<std::string, size_t> known;
   const std::vector<GoodputRate> rates = rates_of(query);
-  for (const GoodputRow& row : rows) {
-    const auto [found, is_new] = known.try_emplace(row.like->family, plots.size());
-    if (is_new) {
-      plots.push_back({"goodput",
-                       "goodput",
-                       "Goodput: share of wall time that becomes kept progress",
-                       names.family(*row.like),
-                       fmt::format("By formula, with a checkpoint, which takes {}, after each of Daly's "
-                                   "intervals; {} to restart. A curve for each rate of failures.",
-                                   format_seconds(row.job.write_s), format_seconds(row.job.restart_s)),
-                       {"ranks", Scale::log2},
-                       {"goodput (%)", Scale::linear},
-                       {},
-                       {}});
-      for (const GoodputRate& rate : rates)
-        plots.back().curves.push_back(
-            {rate.name, Form::measured, static_cast<int>(plots.back().curves.size()), {}});
+  for (const auto& family : groups_of(rows, [](const GoodputRow& row) { return row.like->family; })) {
+    const GoodputRow& first = *family.front();
+    Plot& plot = plots.emplace_back(
+        Plot{"goodput",
+             "goodput",
+             "Goodput: share of wall time that becomes kept progress",
+             names.family(*first.like),
+             fmt::format("By formula, with a checkpoint, which takes {}, after each of Daly's "
+                         "intervals; {} to restart. A curve for each rate of failures.",
+                         format_seconds(first.job.write_s), format_seconds(first.job.restart_s)),
+             {"ranks", Scale::log2},
+             {"goodput (%)", Scale::linear},
+             {},
+             {}});
+    for (const GoodputRate& rate : rates) {
+      Curve curve{rate.name, Form::measured, static_cast<int>(plot.curves.size()), {}};
+      for (const GoodputRow* row : family) curve.points.push_back(point_of(*row, rate.per_node_hour));
+      plot.curves.push_back(std::move(curve));
     }
-    Plot& plot = plots[found->second];
-    for (size_t i = 0; i < rates.size(); ++i)
-      plot.curves[i].points.push_back(point_of(row, rates[i].per_node_hour));
   }
   return plots;
 }

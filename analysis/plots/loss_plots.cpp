@@ -2,8 +2,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <map>
+#include <tuple>
 
+#include "analysis/frame/groups.h"
 #include "analysis/plots/plots.h"
 #include "base/units.h"
 #include "strategies/brief_text.h"
@@ -52,36 +53,38 @@ std::string run_name(const Record& record) {
 }  // namespace
 
 Plots loss_plots(const std::vector<StudyData>& studies) {
-  std::map<std::string, size_t> known;  // model, data, precision
-  Plots plots;
+  std::vector<const Record*> runs;
   const auto add = [&](const Record& record) {
     const Series* loss = record.series("loss");
-    if (record.point.workload != "train" || loss == nullptr || loss->columns == 0) return;
-    const TrainingPoint& t = record.point.training;
-    const auto [found, is_new] =
-        known.try_emplace(to_text(t.model) + "\n" + to_text(t.data) + "\n" + t.precision, plots.size());
-    if (is_new)
-      plots.push_back({"loss",
-                       "runs",
-                       "Loss of training runs",
-                       fmt::format("{} on {}, {}", t.model.name, t.data.name, t.precision),
-                       "Mean over the ranks; for a long run, over groups of consecutive steps. Markers: "
-                       "loss on held-out samples.",
-                       {"step"},
-                       {"loss", Scale::linear, false},
-                       {},
-                       {}});
-    Plot& plot = plots[found->second];
-    const auto style = static_cast<int>(plot.curves.size() / 2);
-    plot.curves.push_back(loss_curve(record, run_name(record), style));
-    plot.curves.push_back(held_out_curve(record, run_name(record), style));
+    if (record.point.workload == "train" && loss != nullptr && loss->columns > 0) runs.push_back(&record);
   };
   for (const StudyData& study : studies) {
     for (const Record& record : study.records) add(record);
     if (study.under_way) add(*study.under_way);  // or its job was killed
   }
-  for (Plot& plot : plots)
+  Plots plots;
+  for (const auto& group : groups_of(runs, [](const Record& run) {
+         const TrainingPoint& t = run.point.training;
+         return std::tuple(to_text(t.model), to_text(t.data), t.precision);
+       })) {
+    const TrainingPoint& t = group.front()->point.training;
+    Plot& plot = plots.emplace_back(
+        Plot{"loss",
+             "runs",
+             "Loss of training runs",
+             fmt::format("{} on {}, {}", t.model.name, t.data.name, t.precision),
+             "Mean over the ranks; for a long run, over groups of consecutive steps. Markers: "
+             "loss on held-out samples.",
+             {"step"},
+             {"loss", Scale::linear, false},
+             {},
+             {}});
+    for (size_t i = 0; i < group.size(); ++i) {
+      plot.curves.push_back(loss_curve(*group[i], run_name(*group[i]), static_cast<int>(i)));
+      plot.curves.push_back(held_out_curve(*group[i], run_name(*group[i]), static_cast<int>(i)));
+    }
     std::erase_if(plot.curves, [](const Curve& curve) { return curve.points.empty(); });
+  }
   return plots;
 }
 

@@ -1,8 +1,7 @@
 // Throughput that was predicted for other numbers of ranks.
 #include <fmt/format.h>
 
-#include <map>
-
+#include "analysis/frame/groups.h"
 #include "analysis/frame/strategy_styles.h"
 #include "analysis/plots/plots.h"
 #include "analysis/predict/tables.h"
@@ -30,32 +29,35 @@ Curve& curve_of(Plot& plot, const Choice& strategy) {
       Curve{name, Form::measured, style_of_strategy(name, static_cast<int>(plot.curves.size())), {}});
 }
 
+std::string batch_of(const PredictedPoint& one) {
+  return one.global_batch > 0 ? batch_text(one.global_batch, true)
+                              : batch_text(one.prediction.point.training.batch_size, false);
+}
+
 }  // namespace
 
 // One for each family and batch per rank; with a global batch the batch follows from the ranks, so those are
 // one plot.
 Plots predicted_plots(const std::vector<PredictedPoint>& predicted, const PlotNames& names) {
+  std::vector<const PredictedPoint*> known;
+  for (const PredictedPoint& one : predicted)
+    if (one.prediction.unknown.empty()) known.push_back(&one);
   Plots plots;
-  std::map<std::string, size_t> known;
-  for (const PredictedPoint& one : predicted) {
-    if (!one.prediction.unknown.empty()) continue;
-    const std::string batch =
-        one.global_batch > 0 ? fmt::format("global batch {}", one.global_batch)
-                             : fmt::format("batch {} per rank", one.prediction.point.training.batch_size);
-    const auto [found, is_new] = known.try_emplace(one.like->family + batch, plots.size());
-    if (is_new)
-      plots.push_back(
-          {"predicted",
-           "predictions",
-           "Predicted throughput of a rank",
-           names.family(*one.like) + ", " + batch,
-           "A level line would be ideal: no rank trains slower for there being more. Nothing here was "
-           "measured. Bars: the prediction's 95 % interval, where it has one.",
-           {"ranks", Scale::log2},
-           {throughput_of(one).unit() + std::string(" of a rank")},
-           {},
-           {}});
-    curve_of(plots[found->second], one.prediction.point.training.strategy).points.push_back(point_of(one));
+  for (const auto& group : groups_of(
+           known, [](const PredictedPoint& one) { return std::pair(one.like->family, batch_of(one)); })) {
+    Plot& plot = plots.emplace_back(
+        Plot{"predicted",
+             "predictions",
+             "Predicted throughput of a rank",
+             names.family(*group.front()->like) + ", " + batch_of(*group.front()),
+             "A level line would be ideal: no rank trains slower for there being more. Nothing here was "
+             "measured. Bars: the prediction's 95 % interval, where it has one.",
+             {"ranks", Scale::log2},
+             {throughput_of(*group.front()).unit() + std::string(" of a rank")},
+             {},
+             {}});
+    for (const PredictedPoint* one : group)
+      curve_of(plot, one->prediction.point.training.strategy).points.push_back(point_of(*one));
   }
   return plots;
 }

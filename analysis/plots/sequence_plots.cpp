@@ -1,9 +1,9 @@
 // Speed and memory over the length of the sequence.
 #include <fmt/format.h>
 
-#include <map>
 #include <utility>
 
+#include "analysis/frame/groups.h"
 #include "analysis/frame/sequences.h"
 #include "analysis/plots/plots.h"
 #include "analysis/table/cells.h"
@@ -53,19 +53,19 @@ void add_curve(Plot& plot, const SequenceSeries& series, const PlotNames& names,
 }  // namespace
 
 Plots sequence_plots(const std::vector<MergedPoint>& points, const PlotNames& names) {
-  std::map<std::string, size_t> known;
   Plots plots;
-  for (const SequenceSeries& series : sequence_series(points)) {
-    const auto [found, is_new] = known.try_emplace(series.setting, plots.size());
-    if (is_new) {
-      plots.push_back(empty_plot(series, "Speed by the length of the sequence",
-                                 "Bars: from the 95 % interval of the step. Hollow: unreliable.",
-                                 {"tokens/s"}));
-      plots.push_back(empty_plot(series, "Memory by the length of the sequence",
-                                 "Peak memory of the rank that needs most.", {"peak memory (MiB)"}));
+  const std::vector<SequenceSeries> all = sequence_series(points);
+  for (const auto& group : groups_of(all, &SequenceSeries::setting)) {
+    Plot speed = empty_plot(*group.front(), "Speed by the length of the sequence",
+                            "Bars: from the 95 % interval of the step. Hollow: unreliable.", {"tokens/s"});
+    Plot memory = empty_plot(*group.front(), "Memory by the length of the sequence",
+                             "Peak memory of the rank that needs most.", {"peak memory (MiB)"});
+    for (const SequenceSeries* series : group) {
+      add_curve(speed, *series, names, speed_point);
+      add_curve(memory, *series, names, memory_point);
     }
-    add_curve(plots[found->second], series, names, speed_point);
-    add_curve(plots[found->second + 1], series, names, memory_point);
+    plots.push_back(std::move(speed));
+    plots.push_back(std::move(memory));
   }
   return plots;
 }

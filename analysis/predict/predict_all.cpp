@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
+#include "analysis/frame/groups.h"
 #include "analysis/frame/known.h"
 #include "analysis/predict/tables.h"
 #include "base/error.h"
@@ -45,17 +45,16 @@ int64_t most_ranks_per_node(const std::vector<MergedPoint>& points, const Merged
 std::vector<Family> families_of(const std::vector<MergedPoint>& points,
                                 const std::vector<Predictor>& predictors, const PredictQuery& query) {
   std::vector<Family> families;
-  std::map<std::string, size_t> places;
-  for (const MergedPoint& merged : points) {
-    const auto known = known_point(merged.point);
-    if (!is_training(merged) || is_unreliable(merged) || !known) continue;
-    const auto [found, is_new] = places.try_emplace(merged.family, families.size());
-    if (is_new) families.push_back({&merged, *known, predictor_of(merged, predictors), {}, {}, 1});
-    Family& family = families[found->second];
-    family.batch_sizes.insert(merged.point.training.batch_size);
-    if (can_be_predicted(known->training.strategy)) add_strategy(family.strategies, known->training.strategy);
-  }
-  for (Family& family : families) {
+  const auto is_usable = [](const auto& one) { return !is_unreliable(one) && known_point(one.point); };
+  for (const PointList& measured : groups_of(training_points(points, is_usable), &MergedPoint::family)) {
+    const MergedPoint& first = *measured.front();
+    Family& family =
+        families.emplace_back(&first, *known_point(first.point), predictor_of(first, predictors));
+    for (const MergedPoint* merged : measured) {
+      const Choice strategy = known_point(merged->point)->training.strategy;
+      family.batch_sizes.insert(merged->point.training.batch_size);
+      if (can_be_predicted(strategy)) add_strategy(family.strategies, strategy);
+    }
     family.ranks_per_node =
         query.ranks_per_node > 0 ? query.ranks_per_node : most_ranks_per_node(points, *family.like);
     for (const char* usual : {"ddp", "fsdp", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "zero3"})

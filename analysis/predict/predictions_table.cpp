@@ -151,7 +151,7 @@ ColumnsOf<PredictedPoint> layout_columns() {
 }
 
 // "tensor 2, fsdp over 32 data-parallel ranks, 1 micro-batch of 4 samples"
-std::string batch_text(const Point& point) {
+std::string layout_batch_text(const Point& point) {
   const TrainingPoint& t = point.training;
   return fmt::format("{}{} over {} data-parallel rank{}, {} micro-batch{} of {} sample{}",
                      point.ranks_per_copy() > 1 ? layout_text(point) + ", " : "",
@@ -270,11 +270,11 @@ std::vector<std::string> why_none_found(const std::vector<LayoutSearch>& searche
                                    search.global_batch);
     if (search.larger)
       line += fmt::format("; take --global-batch {} ({})", search.larger->global_batch(),
-                          batch_text(*search.larger));
+                          layout_batch_text(*search.larger));
     if (search.smaller_micro_batch)
       line += fmt::format("{} --batch-size {} ({})", search.larger ? ", or" : "; take",
                           search.smaller_micro_batch->training.batch_size,
-                          batch_text(*search.smaller_micro_batch));
+                          layout_batch_text(*search.smaller_micro_batch));
     lines.insert(line);
   }
   if (searches.empty()) return {"no family of whole models was measured, from which layouts follow"};

@@ -1,10 +1,8 @@
 #include "analysis/stats/interconnects.h"
 
-#include <fmt/format.h>
-
-#include <map>
 #include <tuple>
 
+#include "analysis/frame/groups.h"
 #include "analysis/frame/known.h"
 #include "analysis/frame/names.h"
 #include "specs/specs.h"
@@ -12,14 +10,11 @@
 namespace shardmark {
 namespace {
 
-// Which of two points on one rank stands for their family: one without warnings, the larger batch, then the
+// Which of the points on one rank stands for its family: one without warnings, the larger batch, then the
 // least that a strategy adds.
-bool is_better(const MergedPoint& a, const MergedPoint& b) {
-  const auto rank = [](const MergedPoint& m) {
-    const strategies::Traits& traits = strategies::traits_of(m.point.training.strategy.name);
-    return std::tuple(!is_unreliable(m), m.point.training.batch_size, !traits.communicates, traits.buckets);
-  };
-  return rank(a) > rank(b);
+auto order_in_family(const MergedPoint& m) {
+  const strategies::Traits& traits = strategies::traits_of(m.point.training.strategy.name);
+  return std::tuple(is_unreliable(m), -m.point.training.batch_size, traits.communicates, !traits.buckets);
 }
 
 }  // namespace
@@ -32,22 +27,16 @@ double gradient_bytes(const TrainingPoint& t) {
 }
 
 std::vector<OneRankStep> workloads(const std::vector<MergedPoint>& points) {
-  std::vector<const MergedPoint*> chosen;
-  std::map<std::string, size_t> known;
-  for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || merged.point.ranks != 1 || !(merged.measures.step_s > 0)) continue;
-    const auto [found, is_new] = known.try_emplace(merged.family, chosen.size());
-    if (is_new)
-      chosen.push_back(&merged);
-    else if (is_better(merged, *chosen[found->second]))
-      chosen[found->second] = &merged;
-  }
   const PlotNames names(points);
   std::vector<OneRankStep> all;
-  for (const MergedPoint* merged : chosen) {
+  for (const PointList& family :
+       groups_of(training_points(
+                     points, [](const auto& one) { return one.point.ranks == 1 && one.measures.step_s > 0; }),
+                 &MergedPoint::family, order_in_family)) {
+    const MergedPoint* const merged = family.front();
     const double bytes = gradient_bytes(merged->point.training);
     if (bytes > 0)
-      all.push_back({fmt::format("{}, global batch {}", names.family(*merged), merged->point.global_batch()),
+      all.push_back({names.family(*merged) + ", " + batch_text(merged->point.global_batch(), true),
                      merged->measures.step_s, bytes, merged});
   }
   return all;

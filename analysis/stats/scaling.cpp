@@ -5,19 +5,19 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
 #include <tuple>
+
+#include "analysis/frame/groups.h"
+#include "analysis/frame/names.h"
 
 namespace shardmark {
 namespace {
 
-using Points = std::vector<const MergedPoint*>;
-
 struct Group {
   Scaling scaling;
   int64_t fixed_batch;
-  Points points;  // by ranks, then nodes
+  PointList points;  // by ranks, then nodes
 };
 
 bool is_timed(const MergedPoint& merged) {
@@ -25,22 +25,18 @@ bool is_timed(const MergedPoint& merged) {
 }
 
 // Points that differ in ranks and nodes alone, in the order of their first points.
-std::vector<Group> groups_of(const std::vector<MergedPoint>& points, Scaling scaling) {
-  std::map<std::pair<std::string, int64_t>, size_t> known;
+std::vector<Group> sweeps_over_ranks(const std::vector<MergedPoint>& points, Scaling scaling) {
+  const auto fixed_batch = [scaling](const MergedPoint& one) {
+    return scaling == Scaling::weak ? one.point.training.batch_size : one.point.global_batch();
+  };
   std::vector<Group> all;
-  for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || is_replicas(merged) || !is_timed(merged)) continue;
-    const Point& p = merged.point;
-    const int64_t fixed = scaling == Scaling::weak ? p.training.batch_size : p.global_batch();
-    const auto [found, is_new] =
-        known.try_emplace({series_key(merged, {"ranks", "batch_size"}), fixed}, all.size());
-    if (is_new) all.push_back({scaling, fixed, {}});
-    all[found->second].points.push_back(&merged);
-  }
-  for (Group& group : all)
-    std::sort(group.points.begin(), group.points.end(), [](auto* a, auto* b) {
-      return std::tie(a->point.ranks, a->nodes) < std::tie(b->point.ranks, b->nodes);
-    });
+  for (PointList& group : groups_of(
+           training_points(points, [](const auto& one) { return !is_replicas(one) && is_timed(one); }),
+           [&](const MergedPoint& one) {
+             return std::pair(series_key(one, {"ranks", "batch_size"}), fixed_batch(one));
+           },
+           [](const MergedPoint& one) { return std::tuple(one.point.ranks, one.nodes); }))
+    all.push_back({scaling, fixed_batch(*group.front()), std::move(group)});
   return all;
 }
 
@@ -99,14 +95,14 @@ std::vector<TimedCount> fitted_times(const ScalingSeries& series, double node) {
 }
 
 // Ranks that a node has, as far as points on several nodes tell; infinite where there are none.
-double most_in_node(const Points& points) {
+double most_in_node(const PointList& points) {
   int64_t most = 0;
   for (const MergedPoint* point : points)
     if (point->nodes > 1) most = std::max(most, point->ranks_per_node);
   return most > 0 ? static_cast<double>(most) : std::numeric_limits<double>::infinity();
 }
 
-void add_fits(ScalingSeries& series, const Points& group) {
+void add_fits(ScalingSeries& series, const PointList& group) {
   const ScalingLaw first = series.scaling == Scaling::strong ? ScalingLaw::amdahl : ScalingLaw::gustafson;
   const bool mixed = is_mixed(series);
   const double node = mixed ? ranks_of_node(series) : 0;
@@ -163,7 +159,7 @@ Crossing crossing(const ScalingSeries& series) {
   return {{ranks(units.value), ranks(units.low), ranks(units.high)}, to_text(*best)};
 }
 
-ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit, const Points& points,
+ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit, const PointList& points,
                           bool is_fitted) {
   ScalingSeries series{group.scaling, span, ranks_per_unit, group.fixed_batch, {}, {}, {}};
   ScalingPoint base;
@@ -180,8 +176,8 @@ ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit,
 }
 
 template <class Condition>
-Points those(const Points& points, Condition condition) {
-  Points kept;
+PointList those(const PointList& points, Condition condition) {
+  PointList kept;
   std::copy_if(points.begin(), points.end(), std::back_inserter(kept), condition);
   return kept;
 }
@@ -189,24 +185,24 @@ Points those(const Points& points, Condition condition) {
 // On one node; on whole nodes, one series for each number of ranks on them; and all ranks, on the fewest
 // nodes.
 void add_series(const Group& group, bool is_fitted, std::vector<ScalingSeries>& all) {
-  const Points& points = group.points;
-  const auto add = [&](Span span, int64_t ranks_per_unit, const Points& some) {
+  const PointList& points = group.points;
+  const auto add = [&](Span span, int64_t ranks_per_unit, const PointList& some) {
     all.push_back(make_series(group, span, ranks_per_unit, some, is_fitted));
   };
-  const Points within = those(points, [](auto* p) { return p->nodes == 1; });
+  const PointList within = those(points, [](auto* p) { return p->nodes == 1; });
   if (within.size() >= 2) add(Span::node, 1, within);
   std::set<int64_t> per_node;
   for (const MergedPoint* p : points)
     if (p->nodes > 1 && p->ranks_per_node > 0) per_node.insert(p->ranks_per_node);
   bool covered = within.size() == points.size();
   for (const int64_t ranks : per_node) {
-    const Points across = those(points, [&](auto* p) { return p->ranks_per_node == ranks; });
+    const PointList across = those(points, [&](auto* p) { return p->ranks_per_node == ranks; });
     covered |= across.size() == points.size();
     if (across.size() >= 2) add(Span::nodes, ranks, across);
   }
   if (covered) return;
   int64_t last = 0;
-  const Points densest =
+  const PointList densest =
       those(points, [&](auto* p) { return std::exchange(last, p->point.ranks) != p->point.ranks; });
   if (densest.size() >= 2 && densest != within) add(Span::all, 1, densest);
 }
@@ -214,7 +210,7 @@ void add_series(const Group& group, bool is_fitted, std::vector<ScalingSeries>& 
 std::vector<ScalingSeries> series_of(const std::vector<MergedPoint>& points, bool is_fitted) {
   std::vector<ScalingSeries> all;
   for (const Scaling scaling : {Scaling::weak, Scaling::strong})
-    for (const Group& group : groups_of(points, scaling)) add_series(group, is_fitted, all);
+    for (const Group& group : sweeps_over_ranks(points, scaling)) add_series(group, is_fitted, all);
   return all;
 }
 
@@ -246,6 +242,10 @@ double karp_flatt(double speedup, double units) {
   if (units <= 1) return Measures::kNone;
   const double share = 1 / units;
   return (1 / speedup - share) / (1 - share);
+}
+
+std::string batch_text(const ScalingSeries& series) {
+  return batch_text(series.fixed_batch, series.scaling == Scaling::strong);
 }
 
 std::string unit_text(const ScalingSeries& series) {

@@ -66,7 +66,8 @@ Efficiencies efficiencies_of(const std::vector<ScalingSeries>& scaling);
 // Source: Karp and Flatt, Measuring parallel processor performance, CACM 33(5), 1990.
 double karp_flatt(double speedup, double units);
 
-std::string unit_text(const ScalingSeries& series);  // "ranks of one node", "nodes of 8 ranks", "ranks"
-std::string_view to_text(Scaling scaling);           // "weak", "strong"
+std::string batch_text(const ScalingSeries& series);  // "batch 4 per rank", "global batch 16"
+std::string unit_text(const ScalingSeries& series);   // "ranks of one node", "nodes of 8 ranks", "ranks"
+std::string_view to_text(Scaling scaling);            // "weak", "strong"
 
 }  // namespace shardmark

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <tuple>
 
+#include "analysis/frame/groups.h"
 #include "analysis/frame/together.h"
 
 namespace shardmark {
@@ -24,30 +24,33 @@ std::vector<double> steps_of_starts(const MergedPoint& merged) {
   return steps;
 }
 
+// Equal where points differ in their settings alone.
+auto without_setting(const RankedSetting& row) {
+  const MergedPoint& merged = *row.merged;
+  Point same = merged.point;
+  same.environment.clear();
+  return std::tuple(content_id(same), machine_text(*merged.environments.front()), merged.transport,
+                    merged.nodes, merged.ranks_per_node);
+}
+
 std::vector<SettingsGroup> settings_groups(const std::vector<MergedPoint>& points) {
-  using Key = std::tuple<std::string, std::string, std::string, int64_t, int64_t>;
-  std::map<Key, size_t> known;
-  std::vector<SettingsGroup> groups;
+  std::vector<RankedSetting> rows;
   for (const MergedPoint& merged : points) {
     if (merged.launches.empty() || !(merged.measures.step_s > 0)) continue;
     if (is_together(merged)) continue;  // a round is as long as each start chose to make it
-    Point same = merged.point;
-    same.environment.clear();
-    const Key key = {content_id(same), machine_text(*merged.environments.front()), merged.transport,
-                     merged.nodes, merged.ranks_per_node};
-    const auto [found, is_new] = known.try_emplace(key, groups.size());
-    if (is_new) groups.emplace_back();
-    groups[found->second].push_back({&merged,
-                                     median(steps_of_starts(merged)),
-                                     Measures::kNone,
-                                     {Measures::kNone, Measures::kNone},
-                                     SettingVerdict::ambiguous,
-                                     merged.launches.size() >= kLeastLaunches});
+    rows.push_back({&merged,
+                    median(steps_of_starts(merged)),
+                    Measures::kNone,
+                    {Measures::kNone, Measures::kNone},
+                    SettingVerdict::ambiguous,
+                    merged.launches.size() >= kLeastLaunches});
   }
-  std::erase_if(groups, [](const SettingsGroup& group) { return group.size() < 2; });
-  for (SettingsGroup& group : groups)
-    std::stable_sort(group.begin(), group.end(),
-                     [](const auto& a, const auto& b) { return a.step_s < b.step_s; });
+  std::vector<SettingsGroup> groups;
+  for (const auto& group : groups_of(rows, without_setting, &RankedSetting::step_s)) {
+    if (group.size() < 2) continue;
+    groups.emplace_back();
+    for (const RankedSetting* row : group) groups.back().push_back(*row);
+  }
   return groups;
 }
 

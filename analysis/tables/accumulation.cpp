@@ -1,7 +1,5 @@
 // The same global batch in one and in several micro-batches: whether training is the same.
-#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
@@ -16,9 +14,7 @@ std::pair<std::string, int64_t> key_of(const MergedPoint& merged) {
   return {series_key(merged, {"accumulation", "batch_size"}), merged.point.global_batch()};
 }
 
-bool is_cut(const MergedPoint& merged) {
-  return is_training(merged) && merged.point.training.accumulation != 1;
-}
+bool is_cut(const MergedPoint& merged) { return merged.point.training.accumulation != 1; }
 
 struct CutPoint {
   const MergedPoint *merged, *whole;  // the same samples in one batch
@@ -68,15 +64,9 @@ ColumnsOf<CutPoint> step_columns() {
 
 Table accumulation_table(const MergedPoints& points) {
   std::vector<CutPoint> rows;
-  if (std::any_of(points.begin(), points.end(), is_cut)) {
-    std::map<std::pair<std::string, int64_t>, std::vector<const MergedPoint*>> groups;
-    for (const MergedPoint* merged : training_points(points)) groups[key_of(*merged)].push_back(merged);
-    for (const MergedPoint* whole : training_points(points)) {
-      const auto& group = groups[key_of(*whole)];
-      if (is_cut(*whole) || group.size() < 2) continue;
-      for (const MergedPoint* merged : group) rows.push_back({merged, whole});
-    }
-  }
+  for (const PointList& group : groups_of(training_points(points), key_of, is_cut))
+    if (!is_cut(*group.front()) && group.size() > 1)
+      for (const MergedPoint* merged : group) rows.push_back({merged, group.front()});
   const TrainingColumns labels(points);
   return make_table("strategies.accumulation",
                     "Accumulation: one batch, and the same samples in micro-batches",

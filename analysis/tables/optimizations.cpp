@@ -1,7 +1,6 @@
 // What changing the way gradients are reduced gains: bucketing, compression, hierarchical all-reduce, against
 // one all-reduce of everything.
 #include <cmath>
-#include <map>
 
 #include "analysis/frame/known.h"
 #include "analysis/frame/quantities.h"
@@ -12,8 +11,6 @@
 namespace shardmark {
 namespace {
 
-using Variants = std::vector<const MergedPoint*>;  // points that differ in reduction and transport alone
-
 bool is_hierarchical(const MergedPoint& merged) { return merged.transport.starts_with("hierarchical"); }
 
 bool is_plain(const MergedPoint& merged) {
@@ -22,26 +19,12 @@ bool is_plain(const MergedPoint& merged) {
 }
 
 bool is_measured_ddp(const MergedPoint& merged) {
-  return is_training(merged) && strategies::traits_of(merged.point.training.strategy.name).buckets &&
+  return strategies::traits_of(merged.point.training.strategy.name).buckets &&
          std::isfinite(merged.measures.communication_only_s);
 }
 
-// In the order of their first points.
-std::vector<Variants> variants_of(const MergedPoints& points) {
-  std::map<std::string, size_t> known;
-  std::vector<Variants> groups;
-  for (const MergedPoint& merged : points) {
-    if (!is_measured_ddp(merged)) continue;
-    const auto [found, is_new] =
-        known.try_emplace(series_key(merged, {"strategy", "transport"}), groups.size());
-    if (is_new) groups.emplace_back();
-    groups[found->second].push_back(&merged);
-  }
-  return groups;
-}
-
 // The plain reduction in the fewest operations, over the flat transport; nullptr where none was measured.
-const MergedPoint* baseline_of(const Variants& variants) {
+const MergedPoint* baseline_of(const PointList& variants) {
   const MergedPoint* baseline = nullptr;
   for (const MergedPoint* merged : variants) {
     if (!is_plain(*merged) || is_hierarchical(*merged)) continue;
@@ -57,7 +40,9 @@ struct Variant {
 
 std::vector<Variant> rows_of(const MergedPoints& points) {
   std::vector<Variant> rows;
-  for (const Variants& variants : variants_of(points)) {
+  for (const PointList& variants : groups_of(training_points(points, is_measured_ddp), [](const auto& one) {
+         return series_key(one, {"strategy", "transport"});
+       })) {
     const MergedPoint* baseline = baseline_of(variants);
     if (variants.size() < 2 || baseline == nullptr) continue;
     rows.push_back({baseline, baseline});
