@@ -24,6 +24,14 @@ inline PointList training_points(
   return training;
 }
 
+template <class Holds>
+PointList those(const PointList& points, Holds holds) {
+  PointList kept;
+  for (const MergedPoint* merged : points)
+    if (holds(*merged)) kept.push_back(merged);
+  return kept;
+}
+
 // Groups of things with equal keys, in the order of their first ones. things: values that outlive the groups,
 // or pointers to them; key_of: a function of a thing, or a member of it.
 template <class Things, class KeyOf>

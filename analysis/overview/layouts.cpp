@@ -6,9 +6,9 @@
 #include <map>
 
 #include "analysis/frame/names.h"
+#include "analysis/frame/quantities.h"
 #include "analysis/overview/overview.h"
 #include "analysis/overview/ranked.h"
-#include "analysis/stats/ranking.h"
 #include "analysis/table/cells.h"
 #include "strategies/brief_text.h"
 
@@ -43,11 +43,9 @@ OverviewTable layouts_overview(const std::vector<MergedPoint>& points) {
       "Layouts of one global batch, the fastest first",
       "layouts",
       {{.name = "layout", .numeric = false},
-       {.name = "step", .unit = "ms", .definition = "median over the steps, of the slowest rank's time."},
+       column_of({"step"}),
        slower_column("layout"),
-       {.name = "peak memory",
-        .unit = "MiB",
-        .definition = "highest total during a step, on the rank that needs most."},
+       column_of({"peak_memory"}),
        {.name = "waiting",
         .unit = "%",
         .definition =
@@ -59,21 +57,16 @@ OverviewTable layouts_overview(const std::vector<MergedPoint>& points) {
   const PlotNames names(points);
   std::vector<LabelParts> labels;  // of the groups
   for (const Layouts& layouts : layouts_of(points)) {
-    const MergedPoint& fastest = *layouts.front();
+    const Ranking ranking(layouts);
     OverviewGroup& group = table.groups.emplace_back();
-    const size_t unsure = num_perhaps_fastest(layouts);
     std::vector<LabelParts> families;
-    for (size_t place = 0; place < layouts.size(); ++place) {
-      const MergedPoint& merged = *layouts[place];
-      const Measures& m = merged.measures;
-      const Tier tier = is_unreliable(merged)          ? Tier::unreliable
-                        : unsure > 1 && place < unsure ? Tier::perhaps
-                        : place == 0                   ? Tier::fastest
-                                                       : Tier::slower;
+    for (const MergedPoint* one : layouts) {
+      const MergedPoint& merged = *one;
+      const Tier tier = ranking.tier(merged);
       notes.add(merged, tier);
-      group.rows.push_back({cells::words(""), cells::milliseconds(m.step_s),
-                            slower_cell(m.step_s / fastest.measures.step_s, tier),
-                            cells::mebibytes(m.peak_bytes), cells::percent(m.exposed_s / m.step_s)});
+      group.rows.push_back(
+          {cells::words(""), cell_of(quantity("step"), merged), slower_cell(merged, *layouts.front(), tier),
+           cell_of(quantity("peak_memory"), merged), cell_of(quantity("exposed_share"), merged)});
       families.push_back(names.parts(
           merged, {{"batch", batch_text(merged.point.global_batch(), true)}, {"ranks", ranks_text(merged)}}));
     }

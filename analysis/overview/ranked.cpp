@@ -7,6 +7,7 @@
 
 #include "analysis/overview/overview.h"
 #include "analysis/stats/compare.h"
+#include "analysis/stats/ranking.h"
 #include "analysis/table/cells.h"
 
 namespace shardmark {
@@ -26,6 +27,19 @@ Column slower_column(const std::string& row, const std::string& further) {
           "step time / that of the fastest {0} - 1. ?: the launches do not tell the {0} from the fastest; "
           "one launch never does. In parentheses: its times have a warning, so it is not ranked.{1}{2}",
           row, further.empty() ? "" : " ", further)};
+}
+
+Ranking::Ranking(PointList rivals) : rivals_(std::move(rivals)) {
+  if (rivals_.size() > 1) num_unsure_ = num_perhaps_fastest(rivals_);
+}
+
+Tier Ranking::tier(const MergedPoint& merged) const {
+  if (is_unreliable(merged)) return Tier::unreliable;
+  const auto place =
+      static_cast<size_t>(std::find(rivals_.begin(), rivals_.end(), &merged) - rivals_.begin());
+  if (place == rivals_.size()) return Tier::unranked;
+  if (num_unsure_ > 1 && place < num_unsure_) return Tier::perhaps;
+  return place == 0 && rivals_.size() > 1 ? Tier::fastest : Tier::slower;
 }
 
 Cell slower_cell(double ratio, Tier tier) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/frame/merged.h"
+#include "analysis/frame/groups.h"
 #include "analysis/table/table.h"
 
 namespace shardmark {
@@ -22,8 +22,22 @@ enum class Tier {
   unranked,   // beside the others, but no rival of theirs
   unreliable  // its times have a warning
 };
+// The tier of a point among rivals, the fastest of them first.
+class Ranking {
+ public:
+  explicit Ranking(PointList rivals);
+  Tier tier(const MergedPoint& merged) const;
+
+ private:
+  PointList rivals_;
+  size_t num_unsure_ = 0;
+};
+
 // "fastest", "+11 %", "+2 % ?", "-10 %", "(+300 %)". ratio: its step / that of the fastest.
 Cell slower_cell(double ratio, Tier tier);
+inline Cell slower_cell(const MergedPoint& merged, const MergedPoint& fastest, Tier tier) {
+  return slower_cell(merged.measures.step_s / fastest.measures.step_s, tier);
+}
 
 // What the sign means in a table, and what to do.
 class TierNotes {

@@ -61,25 +61,16 @@ std::set<int64_t> bucket_sizes(const std::vector<MergedPoint>& points, const Loc
 PlotPoint bandwidth_point(const MergedPoint& merged) {
   const auto bytes = static_cast<double>(merged.point.collective.bytes);
   const Measures& m = merged.measures;
-  PlotPoint point{bytes,
-                  m.busbw_gb_s,
-                  m.busbw_gb_s * m.step_s / m.step_high_s,
-                  m.busbw_gb_s * m.step_s / m.step_low_s,
-                  "",
-                  is_unreliable(merged)};
-  point.text = fmt::format("{}: {} GB/s", format_bytes(bytes), format_number(m.busbw_gb_s, 3));
-  return point;
+  return plot_point(bytes, rate_estimate(m.busbw_gb_s, step_estimate(m)),
+                    fmt::format("{}: {} GB/s", format_bytes(bytes), format_number(m.busbw_gb_s, 3)),
+                    is_unreliable(merged));
 }
 
 PlotPoint time_point(const MergedPoint& merged) {
   const auto bytes = static_cast<double>(merged.point.collective.bytes);
-  const Measures& m = merged.measures;
-  return {bytes,
-          m.step_s * 1e6,
-          m.step_low_s * 1e6,
-          m.step_high_s * 1e6,
-          format_bytes(bytes) + ": " + format_seconds(m.step_s),
-          is_unreliable(merged)};
+  const Estimate step_s = step_estimate(merged.measures);
+  return plot_point(bytes, scaled(step_s, 1e6), format_bytes(bytes) + ": " + format_seconds(step_s.value),
+                    is_unreliable(merged));
 }
 
 Plot make_plot(Plot plot, const Operations& operations, const std::set<int64_t>& buckets,

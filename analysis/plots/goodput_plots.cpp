@@ -28,10 +28,10 @@ std::vector<GoodputRate> rates_of(const FailureQuery& query) {
 PlotPoint point_of(GoodputRow row, double per_node_hour) {
   row.job.between_s = 3600 / (per_node_hour * static_cast<double>(row.nodes));
   const double percent = 100 * row.share();
-  return {static_cast<double>(row.point.ranks), percent, Measures::kNone, Measures::kNone,
-          fmt::format("{} on {} node{}: {:.2f} %, a failure every {}, a checkpoint every {}",
-                      ranks_text(row.point.ranks), row.nodes, row.nodes == 1 ? "" : "s", percent,
-                      format_seconds(row.job.between_s), format_seconds(row.interval_s()))};
+  return plot_point(static_cast<double>(row.point.ranks), {percent},
+                    fmt::format("{} on {} node{}: {:.2f} %, a failure every {}, a checkpoint every {}",
+                                ranks_text(row.point.ranks), row.nodes, row.nodes == 1 ? "" : "s", percent,
+                                format_seconds(row.job.between_s), format_seconds(row.interval_s())));
 }
 
 }  // namespace

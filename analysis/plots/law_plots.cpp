@@ -48,11 +48,10 @@ Curve measured_curve(const ScalingSeries& series, const ScalingFit& fit, const P
   const MergedPoint& first = *series.points.front().merged;
   Curve curve{names.strategy(first) + ": " + law_name(fit), Form::dots, names.style(first), {}};
   for (const ScalingPoint& point : series.points) {
-    const auto& [value, low, high] = point.speed_up;
-    curve.points.push_back(
-        {point.units, value, low, high,
-         fmt::format("{}: speed-up {}", ranks_text(*point.merged), format_number(value, 3)),
-         is_unreliable(*point.merged)});
+    curve.points.push_back(plot_point(
+        point.units, point.speed_up,
+        fmt::format("{}: speed-up {}", ranks_text(*point.merged), format_number(point.speed_up.value, 3)),
+        is_unreliable(*point.merged)));
   }
   return curve;
 }

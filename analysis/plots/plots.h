@@ -18,6 +18,11 @@ struct PredictedPoint;  // predict/tables.h
 struct GoodputRow;      // stats/goodput.h
 struct FailureQuery;
 
+inline PlotPoint plot_point(double over, const Estimate& value, std::string text,
+                            bool is_unreliable = false) {
+  return {over, value.value, value.low, value.high, std::move(text), is_unreliable};
+}
+
 Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots sequence_plots(const std::vector<MergedPoint>& points, const PlotNames& names);
 Plots phase_plots(const std::vector<MergedPoint>& points, const PlotNames& names);

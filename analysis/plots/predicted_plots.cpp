@@ -16,9 +16,9 @@ PlotPoint point_of(const PredictedPoint& one) {
   const Estimate& step_s = one.prediction.step_s;
   const Throughput speed = throughput_of(one);
   const double value = speed.value() / static_cast<double>(p.ranks);
-  return {static_cast<double>(p.ranks), value, value * step_s.value / step_s.high,
-          value * step_s.value / step_s.low,
-          fmt::format("{}: {}, step {}", ranks_text(p.ranks), speed.text(), format_seconds(step_s.value))};
+  return plot_point(
+      static_cast<double>(p.ranks), rate_estimate(value, step_s),
+      fmt::format("{}: {}, step {}", ranks_text(p.ranks), speed.text(), format_seconds(step_s.value)));
 }
 
 Curve& curve_of(Plot& plot, const Choice& strategy) {

@@ -23,10 +23,11 @@ Curve proportional(const std::string& name, double factor, double from, double t
 PlotPoint point_of(const HeldOut& held, const PlotNames& names) {
   const Point& p = held.merged->point;
   const double step_s = held.predicted.step_s;
-  return {milliseconds(held.merged->measures.step_s), milliseconds(step_s), Measures::kNone, Measures::kNone,
-          fmt::format("{}, batch {}, {}: {} predicted, {} measured ({:+.0f} %)", names.family(*held.merged),
-                      p.training.batch_size, ranks_text(*held.merged), format_seconds(step_s),
-                      format_seconds(held.merged->measures.step_s), 100 * held.error())};
+  return plot_point(
+      milliseconds(held.merged->measures.step_s), {milliseconds(step_s)},
+      fmt::format("{}, batch {}, {}: {} predicted, {} measured ({:+.0f} %)", names.family(*held.merged),
+                  p.training.batch_size, ranks_text(*held.merged), format_seconds(step_s),
+                  format_seconds(held.merged->measures.step_s), 100 * held.error()));
 }
 
 // A curve for each strategy, in the order of the points.

@@ -13,24 +13,21 @@ namespace {
 // Samples (or tokens) of a step over its time, with the ends of the step's interval.
 PlotPoint rate_point(const ScalingPoint& point) {
   const MergedPoint& merged = *point.merged;
-  const Measures& m = merged.measures;
+  const Estimate step_s = step_estimate(merged.measures);
   const Throughput speed = throughput_of(merged);
   const double batch = static_cast<double>(merged.point.global_batch()) * speed.per_sample();
-  const double rate = batch / m.step_s;
-  return {point.units,
-          rate,
-          batch / m.step_high_s,
-          batch / m.step_low_s,
-          fmt::format("{}: {} {}, step {}", ranks_text(merged), format_number(rate, 4), speed.unit(),
-                      format_seconds(m.step_s)),
-          is_unreliable(merged)};
+  const double rate = batch / step_s.value;
+  return plot_point(point.units, rate_estimate(rate, step_s),
+                    fmt::format("{}: {} {}, step {}", ranks_text(merged), format_number(rate, 4),
+                                speed.unit(), format_seconds(step_s.value)),
+                    is_unreliable(merged));
 }
 
 PlotPoint efficiency_point(const ScalingPoint& point) {
   const auto& [value, low, high] = point.efficiency;
   std::string text = fmt::format("{}: {:.1f} %", ranks_text(*point.merged), 100 * value);
   if (low < high) text += fmt::format(" ({:.1f} to {:.1f})", 100 * low, 100 * high);
-  return {point.units, 100 * value, 100 * low, 100 * high, text, is_unreliable(*point.merged)};
+  return plot_point(point.units, scaled(point.efficiency, 100), text, is_unreliable(*point.merged));
 }
 
 // From the fastest strategy on the fewest ranks: n/n0 times its rate.

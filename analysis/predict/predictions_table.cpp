@@ -23,9 +23,9 @@ namespace {
 // Where the far ends of both intervals allow 100 %, more than that is marked: a base that was slow by chance.
 Cell efficiency_cell(const PredictedPoint& one, const PredictQuery& query) {
   const double ranks = query.global_batch > 0 ? static_cast<double>(one.prediction.point.ranks) : 1;
-  const Estimate &base = one.one_rank_s, &step = one.prediction.step_s;
-  Cell cell = cells::percent(base.value / (ranks * step.value));
-  if (base.value > ranks * step.value && !(base.low > ranks * step.high)) cell.text += " ?";
+  const Estimate efficiency = quotient(one.one_rank_s, scaled(one.prediction.step_s, ranks));
+  Cell cell = cells::percent(efficiency.value);
+  if (efficiency.value > 1 && !(efficiency.low > 1)) cell.text += " ?";
   return cell;
 }
 

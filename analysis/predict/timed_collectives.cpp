@@ -32,10 +32,8 @@ std::vector<TimedCollective> timed_collectives(const std::vector<MergedPoint>& p
     Times& times = all[operation][{c.in_place, series_key(merged, {"ranks", "bytes"})}];
     const auto [found, is_new] = times.try_emplace({merged.point.ranks, merged.nodes, c.bytes});
     if (!is_new && found->second.time_s.value <= m.step_s) continue;  // with other numbers of ranks on nodes
-    found->second = {operation,
-                     static_cast<double>(c.bytes),
-                     {merged.point.ranks, merged.nodes},
-                     {m.step_s, m.step_low_s, m.step_high_s}};
+    found->second = {
+        operation, static_cast<double>(c.bytes), {merged.point.ranks, merged.nodes}, step_estimate(m)};
   }
   std::vector<TimedCollective> chosen;
   for (const auto& [operation, series] : all) {

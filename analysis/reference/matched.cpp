@@ -93,11 +93,6 @@ void take(const Wanted& wanted, const std::string& file, References& found) {
   if (!study.records.empty()) found.studies.push_back(std::move(study));
 }
 
-Estimate speed_of(const Measures& here, const Measures& there) {
-  return {there.step_s / here.step_s, there.step_low_s / here.step_high_s,
-          there.step_high_s / here.step_low_s};
-}
-
 const StudyData* reference_study(const Record* record, const References& references) {
   for (const StudyData& study : references.studies)
     if (record >= study.records.data() && record < study.records.data() + study.records.size()) return &study;
@@ -146,7 +141,7 @@ ReferenceMatches::ReferenceMatches(const std::vector<MergedPoint>& points, const
     if (found == most.end()) continue;
     const MergedPoint& there = *found->second;
     this->points.push_back({&here, &there, reference_study(there.records.front(), references),
-                            speed_of(here.measures, there.measures)});
+                            quotient(step_estimate(there.measures), step_estimate(here.measures))});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/frame/quantities.h"
 #include "analysis/reference/tables.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -53,11 +54,10 @@ std::string own_text(const std::vector<MergedPoint>& points) {
   std::vector<double> computing, waiting;
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || is_unreliable(merged)) continue;
-    const Measures& m = merged.measures;
-    const bool is_known = std::isfinite(merged.of_matmul);
-    if (is_known) computing.push_back(merged.of_matmul);
-    if (!is_replicas(merged) && merged.point.ranks > 1 && std::isfinite(m.exposed_s))
-      waiting.push_back(m.exposed_s / m.step_s);
+    if (std::isfinite(merged.of_matmul)) computing.push_back(merged.of_matmul);
+    const double exposed_share = quantity("exposed_share").of(merged);
+    if (!is_replicas(merged) && merged.point.ranks > 1 && std::isfinite(exposed_share))
+      waiting.push_back(exposed_share);
   }
   std::string text;
   if (!computing.empty())

@@ -40,21 +40,15 @@ std::vector<Group> sweeps_over_ranks(const std::vector<MergedPoint>& points, Sca
   return all;
 }
 
-// A quotient of two times with independent intervals: what the far ends allow at most.
-Estimate quotient(double factor, const Measures& over, const Measures& under) {
-  return {factor * over.step_s / under.step_s, factor * over.step_low_s / under.step_high_s,
-          factor * over.step_high_s / under.step_low_s};
-}
-
 ScalingPoint scaling_point(Scaling scaling, const ScalingPoint& base, const MergedPoint& merged,
                            double units) {
-  const Measures &b = base.merged->measures, &m = merged.measures;
+  const Estimate b = step_estimate(base.merged->measures), m = step_estimate(merged.measures);
   ScalingPoint point;
   point.merged = &merged;
   point.units = units;
   const double growth = units / base.units;
-  point.efficiency = quotient(scaling == Scaling::weak ? 1 : 1 / growth, b, m);
-  if (base.units == 1) point.speed_up = quotient(scaling == Scaling::weak ? units : 1, b, m);
+  point.efficiency = quotient(scaled(b, scaling == Scaling::weak ? 1 : 1 / growth), m);
+  if (base.units == 1) point.speed_up = quotient(scaled(b, scaling == Scaling::weak ? units : 1), m);
   if (base.merged == &merged) {
     point.efficiency = {1};
     if (base.units == 1) point.speed_up = {1};
@@ -175,13 +169,6 @@ ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit,
   return series;
 }
 
-template <class Condition>
-PointList those(const PointList& points, Condition condition) {
-  PointList kept;
-  std::copy_if(points.begin(), points.end(), std::back_inserter(kept), condition);
-  return kept;
-}
-
 // On one node; on whole nodes, one series for each number of ranks on them; and all ranks, on the fewest
 // nodes.
 void add_series(const Group& group, bool is_fitted, std::vector<ScalingSeries>& all) {
@@ -189,21 +176,21 @@ void add_series(const Group& group, bool is_fitted, std::vector<ScalingSeries>& 
   const auto add = [&](Span span, int64_t ranks_per_unit, const PointList& some) {
     all.push_back(make_series(group, span, ranks_per_unit, some, is_fitted));
   };
-  const PointList within = those(points, [](auto* p) { return p->nodes == 1; });
+  const PointList within = those(points, [](const auto& p) { return p.nodes == 1; });
   if (within.size() >= 2) add(Span::node, 1, within);
   std::set<int64_t> per_node;
   for (const MergedPoint* p : points)
     if (p->nodes > 1 && p->ranks_per_node > 0) per_node.insert(p->ranks_per_node);
   bool covered = within.size() == points.size();
   for (const int64_t ranks : per_node) {
-    const PointList across = those(points, [&](auto* p) { return p->ranks_per_node == ranks; });
+    const PointList across = those(points, [&](const auto& p) { return p.ranks_per_node == ranks; });
     covered |= across.size() == points.size();
     if (across.size() >= 2) add(Span::nodes, ranks, across);
   }
   if (covered) return;
   int64_t last = 0;
   const PointList densest =
-      those(points, [&](auto* p) { return std::exchange(last, p->point.ranks) != p->point.ranks; });
+      those(points, [&](const auto& p) { return std::exchange(last, p.point.ranks) != p.point.ranks; });
   if (densest.size() >= 2 && densest != within) add(Span::all, 1, densest);
 }
 

@@ -63,6 +63,17 @@ ColumnsOf<Row> via(const Part* Row::*part, ColumnsOf<Part> columns) {
   return through<Row>([part](const Row& row) -> const Part& { return *(row.*part); }, std::move(columns));
 }
 
+// The headings with what they mean.
+template <class Row>
+std::vector<Column> heads_of(const ColumnsOf<Row>& columns) {
+  std::vector<Column> heads;
+  for (const ColumnOf<Row>& column : columns) {
+    heads.push_back(column.head);
+    heads.back().definition = column.definition;
+  }
+  return heads;
+}
+
 // What columns mean. Those with one definition share a line: names "step time low, high".
 struct Definition {
   std::string names, text;
@@ -79,11 +90,7 @@ std::set<std::string> whole_names_of(const Table& table);
 // The explanations are the definitions of the columns. rows: values or pointers.
 template <class Row, class Rows>
 Table make_table(std::string key, std::string title, const ColumnsOf<Row>& columns, const Rows& rows) {
-  Table table{std::move(key), std::move(title), {}, {}, {}};
-  for (const ColumnOf<Row>& column : columns) {
-    table.columns.push_back(column.head);
-    table.columns.back().definition = column.definition;
-  }
+  Table table{std::move(key), std::move(title), {}, heads_of(columns), {}};
   for (const auto& at : rows) {
     const Row* row;
     if constexpr (std::is_pointer_v<typename Rows::value_type>)
