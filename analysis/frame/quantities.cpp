@@ -47,6 +47,10 @@ constexpr Quantity kQuantities[] = {
     {"optimizer", "optimizer", "ms", Show::milliseconds, of<&Measures::optimizer_s>, ""},
     {"exposed", "exposed", "ms", Show::milliseconds, of<&Measures::exposed_s>, kExposed},
     {"exposed_share", "exposed", "%", Show::percent, share_of_step<&Measures::exposed_s>, kExposed},
+    {"computing", "computing", "ms", Show::milliseconds,
+     [](const MergedPoint& merged) { return merged.measures.step_s - merged.measures.exposed_s; }, ""},
+    {"exposed_data", "data", "ms", Show::milliseconds,
+     [](const MergedPoint& merged) { return exposed_data_s(merged.measures); }, ""},
     {"exposed_tensor", "tensor", "ms", Show::milliseconds, of<&Measures::exposed_tensor_s>,
      "waiting for ranks that share the same blocks."},
     {"exposed_context", "context", "ms", Show::milliseconds, of<&Measures::exposed_context_s>,
@@ -74,6 +78,7 @@ constexpr Quantity kQuantities[] = {
     // Memory of a rank.
     {"peak_memory", "peak memory", "MiB", Show::mebibytes, of<&Measures::peak_bytes>,
      "highest total during a step, on the rank that needs most."},
+    {"predicted_peak_memory", "predicted", "MiB", Show::mebibytes, predicted_peak_memory, ""},
     {"peak_memory_error", "error", "%", Show::difference, of<&Measures::peak_bytes>,
      "measured / predicted - 1, predicted: all five together.", predicted_peak_memory},
     {"parameter_memory", "measured", "MiB", Show::mebibytes, of<&Measures::parameter_bytes>, kOfThatRank},
@@ -126,25 +131,33 @@ const Quantity& quantity(std::string_view name) {
   return *found;
 }
 
+double in_unit(const Quantity& quantity, double value) {
+  switch (quantity.show) {
+    case Show::milliseconds:
+      return value * 1e3;
+    case Show::mebibytes:
+      return value / cells::kMebi;
+    case Show::megabytes:
+      return value / 1e6;
+    case Show::percent:
+      return value * 100;
+    default:
+      return value;
+  }
+}
+
 Cell cell_of(const Quantity& quantity, const MergedPoint& merged) {
   const double value = quantity.of(merged);
   switch (quantity.show) {
     case Show::count:
       return cells::count(static_cast<int64_t>(value));
-    case Show::milliseconds:
-      return cells::milliseconds(value);
-    case Show::mebibytes:
-      return cells::mebibytes(value);
-    case Show::megabytes:
-      return cells::number(value / 1e6);
     case Show::percent:
       return cells::percent(value);
     case Show::difference:
       return cells::difference(value, quantity.predicted(merged));
-    case Show::number:
-      break;
+    default:
+      return cells::number(in_unit(quantity, value));
   }
-  return cells::number(value);
 }
 
 Column column_of(const Shown& shown) {

@@ -32,6 +32,8 @@ struct Quantity {
 
 // Fails where there is none of this name.
 const Quantity& quantity(std::string_view name);
+// Seconds, bytes and ratios as a number of the quantity's unit.
+double in_unit(const Quantity& quantity, double value);
 Cell cell_of(const Quantity& quantity, const MergedPoint& merged);
 
 // A quantity as a column of a table.

@@ -2,40 +2,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "analysis/frame/rows.h"
 #include "analysis/plots/memory_unit.h"
 #include "analysis/plots/plots.h"
-#include "base/units.h"
+#include "analysis/plots/row_curves.h"
+#include "analysis/table/cells.h"
 
 namespace shardmark {
 namespace {
 
-struct Kind {
-  const char* name;
-  int style;  // filling
-  double (*bytes)(const Measures& m);
-};
-
-constexpr std::array<Kind, 5> kKinds = {{
-    {"parameters", 0, [](const Measures& m) { return m.parameter_bytes; }},
-    {"gradients", 1, [](const Measures& m) { return m.gradient_bytes; }},
-    {"optimizer state", 3, [](const Measures& m) { return m.optimizer_bytes; }},
-    {"transient", 2, [](const Measures& m) { return m.transient_bytes; }},
-    {"activations", 4, [](const Measures& m) { return m.activation_bytes(); }},
-}};
-
-Curve curve_of(const Kind& kind, Form form, const RowGroup& group, const MemoryUnit& unit) {
-  Curve curve{kind.name, form, kind.style, {}};
-  for (size_t row = 0; row < group.points.size(); ++row) {
-    const double bytes = kind.bytes(group.points[row]->measures);
-    curve.points.push_back({static_cast<double>(row), bytes / unit.bytes});
-    curve.points.back().text = group.rows[row] + ": " + format_bytes(bytes);
-  }
-  return curve;
-}
+constexpr StackedPart kMemoryParts[] = {{"parameter_memory", "parameters", 0},
+                                        {"gradient_memory", "gradients", 1},
+                                        {"optimizer_memory", "optimizer state", 3},
+                                        {"transient_memory", "transient", 2},
+                                        {"activation_memory", "activations", 4}};
 
 }  // namespace
 
@@ -59,11 +41,12 @@ Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& name
               {fmt::format("memory ({})", unit.name)},
               group.rows,
               {}};
-    for (const Kind& kind : kKinds) plot.curves.push_back(curve_of(kind, Form::bar, group, unit));
-    if (has_prediction)
+    const auto add = [&](Curve curve, std::string_view quantity) {
       plot.curves.push_back(
-          curve_of({"predicted", kNeutral, [](const Measures& m) { return m.predicted_peak_bytes(); }},
-                   Form::target, group, unit));
+          row_curve(std::move(curve), quantity, group.points, group.rows, unit.bytes / cells::kMebi));
+    };
+    for (const auto& [quantity, name, style] : kMemoryParts) add({name, Form::bar, style, {}}, quantity);
+    if (has_prediction) add({"predicted", Form::target, kNeutral, {}}, "predicted_peak_memory");
     plots.push_back(std::move(plot));
   }
   return plots;

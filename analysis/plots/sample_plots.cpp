@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/rows.h"
 #include "analysis/frame/slowest.h"
 #include "analysis/plots/plots.h"
@@ -26,14 +27,13 @@ bool has_samples(const MergedPoint& merged) {
 }
 
 PlotPoint median_point(size_t row, const std::string& name, const Measures& m, size_t num_steps) {
-  PlotPoint point{static_cast<double>(row), m.step_s * 1e3, m.step_low_s * 1e3, m.step_high_s * 1e3};
   const std::string interval = m.has_interval() ? fmt::format(" ({} to {})", format_seconds(m.step_low_s),
                                                               format_seconds(m.step_high_s))
                                                 : "";
-  point.text = fmt::format("{}: median {}{} of {} steps, p10 {}, p90 {}, p99 {}", name,
-                           format_seconds(m.step_s), interval, num_steps, format_seconds(m.step_p10_s),
-                           format_seconds(m.step_p90_s), format_seconds(m.step_p99_s));
-  return point;
+  return plot_point(static_cast<double>(row), scaled(step_estimate(m), 1e3),
+                    fmt::format("{}: median {}{} of {} steps, p10 {}, p90 {}, p99 {}", name,
+                                format_seconds(m.step_s), interval, num_steps, format_seconds(m.step_p10_s),
+                                format_seconds(m.step_p90_s), format_seconds(m.step_p99_s)));
 }
 
 // A straggler far out would press all others together on a linear axis.
@@ -54,7 +54,8 @@ Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& name
     Curve samples{"a step", Form::samples, 0, {}}, medians{"median", Form::measured, 2, {}};
     for (size_t row = 0; row < group.points.size(); ++row) {
       const std::vector<double> steps = steps_of(*group.points[row]);
-      for (double step_s : steps) samples.points.push_back({static_cast<double>(row), step_s * 1e3});
+      for (double step_s : steps)
+        samples.points.push_back({static_cast<double>(row), in_unit(quantity("step"), step_s)});
       medians.points.push_back(median_point(row, group.rows[row], group.points[row]->measures, steps.size()));
     }
     plots.push_back({"samples",
@@ -64,7 +65,7 @@ Plots sample_plots(const std::vector<MergedPoint>& points, const PlotNames& name
                      "One tick per step: the slowest rank's time; for a sustained run, a random sample of "
                      "the steps. Bar: 95 % interval of the median, which takes 6 steps.",
                      {""},
-                     {"step time (ms)", scale_for(samples), false},
+                     {column_of({"step", "", "step time"}).heading(), scale_for(samples), false},
                      group.rows,
                      {std::move(samples), std::move(medians)}});
   }

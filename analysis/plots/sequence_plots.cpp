@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "analysis/frame/groups.h"
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/sequences.h"
 #include "analysis/plots/plots.h"
-#include "analysis/table/cells.h"
 #include "base/units.h"
 #include "schema/axes.h"
 #include "strategies/brief_text.h"
@@ -16,21 +16,19 @@ namespace {
 
 PlotPoint speed_point(const SequencePoint& point) {
   const Throughput speed = throughput_of(*point.merged);
-  const Measures& m = point.merged->measures;
-  return {static_cast<double>(point.sequence),
-          speed.value(),
-          speed.value() * m.step_s / m.step_high_s,
-          speed.value() * m.step_s / m.step_low_s,
-          fmt::format("{} tokens: {}, {:.0f} % of the FLOPs are attention's",
-                      format_count(static_cast<double>(point.sequence)), speed.text(), 100 * point.attention),
-          is_unreliable(*point.merged)};
+  const auto sequence = static_cast<double>(point.sequence);
+  return plot_point(sequence, rate_estimate(speed.value(), step_estimate(point.merged->measures)),
+                    fmt::format("{} tokens: {}, {:.0f} % of the FLOPs are attention's",
+                                format_count(sequence), speed.text(), 100 * point.attention),
+                    is_unreliable(*point.merged));
 }
 
 PlotPoint memory_point(const SequencePoint& point) {
-  PlotPoint plotted{static_cast<double>(point.sequence), point.merged->measures.peak_bytes / cells::kMebi};
-  plotted.text = fmt::format("{} tokens: {}", format_count(plotted.over),
-                             format_bytes(point.merged->measures.peak_bytes));
-  return plotted;
+  const Quantity& memory = quantity("peak_memory");
+  const double bytes = memory.of(*point.merged);
+  const auto sequence = static_cast<double>(point.sequence);
+  return plot_point(sequence, {in_unit(memory, bytes)},
+                    fmt::format("{} tokens: {}", format_count(sequence), format_bytes(bytes)));
 }
 
 Plot empty_plot(const SequenceSeries& series, const char* title, const char* note, Axis value) {
@@ -58,8 +56,9 @@ Plots sequence_plots(const std::vector<MergedPoint>& points, const PlotNames& na
   for (const auto& group : groups_of(all, &SequenceSeries::setting)) {
     Plot speed = empty_plot(*group.front(), "Speed by the length of the sequence",
                             "Bars: from the 95 % interval of the step. Hollow: unreliable.", {"tokens/s"});
-    Plot memory = empty_plot(*group.front(), "Memory by the length of the sequence",
-                             "Peak memory of the rank that needs most.", {"peak memory (MiB)"});
+    Plot memory =
+        empty_plot(*group.front(), "Memory by the length of the sequence",
+                   "Peak memory of the rank that needs most.", {column_of({"peak_memory"}).heading()});
     for (const SequenceSeries* series : group) {
       add_curve(speed, *series, names, speed_point);
       add_curve(memory, *series, names, memory_point);

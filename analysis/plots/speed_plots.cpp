@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/rows.h"
 #include "analysis/plots/memory_unit.h"
 #include "analysis/plots/plots.h"
@@ -20,15 +21,11 @@ bool is_shown(const MergedPoint& merged) {
 
 PlotPoint point_of(const MergedPoint& merged, const MemoryUnit& unit) {
   const Measures& m = merged.measures;
-  const double faster = m.step_s / m.step_low_s, slower = m.step_s / m.step_high_s;
   const Throughput speed = throughput_of(merged);
-  return {m.peak_bytes / unit.bytes,
-          speed.value(),
-          speed.value() * slower,
-          speed.value() * faster,
-          fmt::format("{}: {}, {} of a rank", ranks_text(merged.point.ranks), speed.text(),
-                      format_bytes(m.peak_bytes)),
-          is_unreliable(merged)};
+  return plot_point(m.peak_bytes / unit.bytes, rate_estimate(speed.value(), step_estimate(m)),
+                    fmt::format("{}: {}, {} of a rank", ranks_text(merged.point.ranks), speed.text(),
+                                format_bytes(m.peak_bytes)),
+                    is_unreliable(merged));
 }
 
 // Whether zero is so near that to show it costs little room.
@@ -71,7 +68,7 @@ Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names
         "Speed against memory",
         setting.name,
         "The upper left is best: fast, with little memory. Memory: the peak of the rank that needs most.",
-        {fmt::format("peak memory ({})", unit.name)},
+        {fmt::format("{} ({})", quantity("peak_memory").heading, unit.name)},
         {throughput_of(*setting.points.front()).unit()},
         {},
         {}};
