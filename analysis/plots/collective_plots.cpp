@@ -30,7 +30,7 @@ bool has_all(const Sizes& sizes, const Sizes& others) {
 }
 
 // Where all sizes were measured with one buffer and with two, the former: training works in place.
-std::map<GroupKey, Operations> groups_of(const std::vector<MergedPoint>& points) {
+std::map<GroupKey, Operations> collective_groups(const std::vector<MergedPoint>& points) {
   std::map<GroupKey, Operations> groups;
   for (const MergedPoint& merged : points) {
     if (!is_collective(merged)) continue;
@@ -95,7 +95,7 @@ Plot make_plot(Plot plot, const Operations& operations, const std::set<int64_t>&
 
 Plots collective_plots(const std::vector<MergedPoint>& points) {
   Plots plots;
-  for (const auto& [key, operations] : groups_of(points)) {
+  for (const auto& [key, operations] : collective_groups(points)) {
     const MergedPoint& first = *operations.begin()->second.begin()->second;
     const std::string table =
         fmt::format("collective_{}_{}", first.point.collective.operation, first.point.ranks);
