@@ -110,8 +110,8 @@ suite_memory() { suite gpu-memory; }
 train() {
   local flags=(train --model 'gpt2(layers=4, width=256, heads=4, sequence=256, vocabulary=256)'
     --strategy fsdp --precision bf16 --lr 3e-4 --checkpoint "$folder/checkpoints" --checkpoint-every 50)
-  mpirun --bind-to none -n "$num_gpus" "$shardmark" "${flags[@]}" --steps 100 --log-every 20 &&
-    mpirun --bind-to none -n "$num_gpus" "$shardmark" "${flags[@]}" --steps 200 --log-every 20 --resume
+  mpirun --bind-to none -n "$num_gpus" "$shardmark" "${flags[@]}" --steps 100 --set log_every=20 &&
+    mpirun --bind-to none -n "$num_gpus" "$shardmark" "${flags[@]}" --steps 200 --set log_every=20 --resume
 }
 small_model='gpt2(layers=2, width=128, heads=2, sequence=64, vocabulary=512)'
 sanitizer() {
@@ -123,20 +123,20 @@ kernels_of() {    # NAME BATCH FLAG...
   local name=$1 batch=$2
   shift 2
   mkdir "trace-$name" || return
-  "$shardmark" train "$@" --strategy single --precision bf16 --batch-size "$batch" --data 'synthetic(size=4096)' --steps 10 --log-every 10 \
-    --eval-batches 0 --trace "trace-$name" &&
+  "$shardmark" train "$@" --strategy single --precision bf16 --batch-size "$batch" --data 'synthetic(size=4096)' --steps 10 \
+    --set eval_batches=0 log_every=10 --trace "trace-$name" &&
     "$python" "$here/kernel_list.py" "trace-$name/rank-0.json" 3 >"kernels-$name.txt" && head -n 40 "kernels-$name.txt" || return
   rm -r "trace-$name"    # it is large
 }
 kernels() {
-  kernels_of gpt2 16 --model gpt2 && kernels_of gpt2-fused 16 --model gpt2 --kernels fused &&
+  kernels_of gpt2 16 --model gpt2 && kernels_of gpt2-fused 16 --model gpt2 --set kernels=fused &&
     kernels_of resnet-layers-50 128 --model 'resnet(layers=50, image=224, classes=1000)'
 }
 report() {
   local studies=(*.h5)
   [[ -e ${studies[0]} ]] || { echo "no study"; return "$unavailable"; }
   "$shardmark" report "${studies[@]}" && "$shardmark" report --all "${studies[@]}" >report.txt && "$shardmark" report "${studies[@]}" --html report.html &&
-    "$shardmark" export "${studies[@]}" --csv measured && wc -l report.txt
+    "$shardmark" report "${studies[@]}" --raw --csv measured && wc -l report.txt
 }
 
 python=${PYTHON:-$(command -v "$here/../.venv/bin/python3" || command -v python3)}

@@ -139,7 +139,7 @@ std::string reproduce_html(const std::vector<StudyData>& studies) {
                         element("thead", element("tr", headings)) + element("tbody", rows));
   if (known.size() <= kMostPageRows) return out;
   return out +
-         element("p", fmt::format("Left out here: the last {} of {} points; shardmark export has all.",
+         element("p", fmt::format("Left out here: the last {} of {} points; shardmark report --raw has all.",
                                   format_count(static_cast<double>(known.size() - kMostPageRows)),
                                   format_count(static_cast<double>(known.size())))) +
          "\n";

@@ -35,7 +35,7 @@ std::string nothing_text(const std::vector<MergedPoint>& points, const Reference
   if (references.holds_them) return "These points are themselves in the reference collection.";
   if (references.is_device_known)
     return fmt::format(
-        "The reference collection has {}, but none of these points: see shardmark reference list.",
+        "The reference collection has {}, but none of these points: see shardmark list reference.",
         device_of(points.front()));
   return "";  // nobody has measured this machine
 }

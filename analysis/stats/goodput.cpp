@@ -40,31 +40,31 @@ ColumnsOf<GoodputRow> goodput_settings() {
 
 ColumnsOf<GoodputRow> interval_columns() {
   constexpr const char* kGroup = "best interval";
-  return {
-      {{"failure every", "h"},
-       [](const auto& row) { return cells::number(row.job.between_s / 3600); },
-       "mean time between failures that stop the job: 1 / (failures per node and hour x nodes)."},
-      {{"write", "s", true, true, "checkpoint"},
-       [](const auto& row) { return cells::number(row.job.write_s); },
-       "ranks wait for it: --checkpoint-write, or the median over the checkpoints of training runs of the "
-       "same model, optimizer and precision on the same machine."},
-      {{"read", "s", true, true, "checkpoint"},
-       [](const auto& row) { return cells::number(row.job.read_s); },
-       "--checkpoint-read, or as training runs that went on measured; 0: part of --restart."},
-      {{"Young", "s", true, false, kGroup},
-       [](const auto& row) { return cells::number(young_interval_s(row.job)); },
-       "computing between two checkpoints, by first order: sqrt(2 write M), M the time between failures "
-       "(Young, CACM 17(9), 1974)."},
-      {{"Daly", "s", true, false, kGroup},
-       [](const auto& row) { return cells::number(row.interval_s()); },
-       "by higher order: sqrt(2 write M) (1 + sqrt(write / (2 M)) / 3 + write / (18 M)) - write; M where "
-       "write is 2 M or more (Daly, FGCS 22(3), 2006)."},
-      {{"steps", "", true, false, kGroup},
-       [](const auto& row) {
-         const double steps = std::round(row.interval_s() / row.step_s());
-         return cells::number(steps < 1 ? 1 : steps, 1);
-       },
-       "Daly's interval / step: for train --checkpoint-every."}};
+  return {{{"failure every", "h"},
+           [](const auto& row) { return cells::number(row.job.between_s / 3600); },
+           "mean time between failures that stop the job: 1 / (failures per node and hour x nodes)."},
+          {{"write", "s", true, true, "checkpoint"},
+           [](const auto& row) { return cells::number(row.job.write_s); },
+           "ranks wait for it: checkpoint_write of --failures, or the median over the checkpoints of "
+           "training runs of the "
+           "same model, optimizer and precision on the same machine."},
+          {{"read", "s", true, true, "checkpoint"},
+           [](const auto& row) { return cells::number(row.job.read_s); },
+           "checkpoint_read of --failures, or as training runs that went on measured; 0: part of restart."},
+          {{"Young", "s", true, false, kGroup},
+           [](const auto& row) { return cells::number(young_interval_s(row.job)); },
+           "computing between two checkpoints, by first order: sqrt(2 write M), M the time between failures "
+           "(Young, CACM 17(9), 1974)."},
+          {{"Daly", "s", true, false, kGroup},
+           [](const auto& row) { return cells::number(row.interval_s()); },
+           "by higher order: sqrt(2 write M) (1 + sqrt(write / (2 M)) / 3 + write / (18 M)) - write; M where "
+           "write is 2 M or more (Daly, FGCS 22(3), 2006)."},
+          {{"steps", "", true, false, kGroup},
+           [](const auto& row) {
+             const double steps = std::round(row.interval_s() / row.step_s());
+             return cells::number(steps < 1 ? 1 : steps, 1);
+           },
+           "Daly's interval / step: for train --checkpoint-every."}};
 }
 
 ColumnsOf<GoodputRow> kept_columns() {
@@ -112,7 +112,8 @@ ColumnsOf<GoodputRow> price_columns(double price_per_gpu_hour) {
         "price x ranks x 10^9 / kept throughput / 3600, in the price's currency; a rank holds one GPU.");
     add(
         "energy", "kWh", [](const GoodputRow& row) { return row.watts / 1000; },
-        "power x ranks x 10^9 / kept throughput / 3600: --watts, or what the GPUs' counters measured over "
+        "power x ranks x 10^9 / kept throughput / 3600: watts of --failures, or what the GPUs' counters "
+        "measured over "
         "steps "
         "(of predictions: median over the measured points of the family); as if a rank took as much while it "
         "restarts.");
@@ -164,12 +165,11 @@ std::vector<GoodputRow> GoodputRows::rows() const {
   if (!rows_.empty()) return rows_;
   if (!any_added_)
     throw UsageError(
-        "--restart says what failures leave of training, and these studies hold no training point with a "
+        "--failures says what failures leave of training, and these studies hold no training point with a "
         "result; leave it out, or add the study of a suite that trains or of a run of `train`");
   throw UsageError(
-      "--restart: the studies do not say how long a checkpoint takes; give --checkpoint-write TIME, or add "
-      "the "
-      "study of a run of `train --checkpoint` with the same model, optimizer and precision");
+      "--failures: the studies do not say how long a checkpoint takes; give checkpoint_write=TIME, or add "
+      "the study of a run of `train --checkpoint` with the same model, optimizer and precision");
 }
 
 double watts_of_rank(const MergedPoint& merged) {

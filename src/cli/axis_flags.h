@@ -68,13 +68,8 @@ CLI::Option* add_axis(CLI::App& app, const std::string& names, Target& target, c
       axis.accepted);
 }
 
-// The flag of an axis: as its row says, else made from its key, "--reduce-dtype" for reduce_dtype.
-inline std::string flag_of(const AxisRow& axis) {
-  if (axis.train_flag != nullptr) return axis.train_flag;
-  std::string flag = std::string("--") + axis.key;
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
+// The flag that gives the axis: its own, or --set.
+inline std::string flag_of(const AxisRow& axis) { return axis.flag == nullptr ? "--set" : axis.flag; }
 
 // Adds a flag for one value, which is stored in the point. A choice is stored as text in `choices`, by its
 // key.

@@ -1,4 +1,4 @@
-// The values that an option may take, as far as the program knows them; used by `completion`.
+// The values that an option may take, as far as the program knows them; used by `--completion`.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -14,8 +14,6 @@ struct CommandEntry {
   std::string description;
   // Adds options to the subcommand. Returns the function to run after parsing, which returns the exit status.
   std::function<int()> (*define)(CLI::App& app);
-  // The command shows something about all commands, so it runs in the program that has all of them.
-  bool is_of_all = false;
 };
 
 // Whether this program or shardmark-torch beside it (whole_program.h) has the command.

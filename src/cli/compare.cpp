@@ -99,7 +99,7 @@ Launches launches_before(const CompareOptions& options, const std::vector<StudyD
   if (references.studies.empty())
     throw UsageError(
         fmt::format("the reference collection has none of these points on {}; see shardmark "
-                    "reference list, and shardmark reference add",
+                    "list reference, and shardmark report x.h5 --share",
                     machine));
   return launches_of(references.studies, OneMachine::not_needed);
 }

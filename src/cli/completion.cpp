@@ -1,18 +1,17 @@
-// shardmark completion: prints a script for bash or zsh that completes commands, flags and their values.
+// shardmark --completion: prints a script for bash or zsh that completes commands, flags and their values.
 // Everything is read from the definitions behind --help; completion_scripts.h has the part that does not
 // change.
+#include "cli/completion.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include "base/log.h"
 #include "cli/candidates.h"
-#include "cli/command.h"
 #include "cli/completion_scripts.h"
 #include "cli/find_suite.h"
-#include "cli/values.h"
 
 namespace shardmark {
 namespace {
@@ -70,35 +69,26 @@ std::string installed_names() {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-int completion(CLI::App& program, const std::string& shell) {
+}  // namespace
+
+const std::vector<std::string>& shells_with_completion() {
+  static const std::vector<std::string> shells = {"bash", "zsh"};
+  return shells;
+}
+
+void print_completion(CLI::App& program, const std::string& shell) {
   std::string commands, flags = case_of("", rows_of(program));
   for (CLI::App* command : program.get_subcommands({})) {
     commands += command->get_name() + "\t" + one_field(command->get_description()) + "\n";
     flags += case_of(command->get_name(), rows_of(*command));
   }
   const bool is_zsh = shell == "zsh";
-  print_data(fmt::format("{}# Completion of shardmark in {}, written by `shardmark completion {}`.\n",
+  print_data(fmt::format("{}# Completion of shardmark in {}, written by `shardmark --completion {}`.\n",
                          is_zsh ? "#compdef shardmark\n" : "", shell, shell));
   print_data(fmt::format("_shardmark_suites='{}'\n_shardmark_commands() {{\n  cat <<'END'\n{}END\n}}\n",
                          installed_names(), commands));
   print_data(fmt::format("_shardmark_flags() {{\n  case $1 in\n{}  esac\n}}\n", flags));
   print_data(std::string(kCandidatesScript) + (is_zsh ? kZshScript : kBashScript));
-  return kDone;
 }
 
-std::function<int()> define_completion(CLI::App& app) {
-  auto shell = std::make_shared<std::string>();
-  add_value(app, "shell", *shell, Word{{"bash", "zsh"}},
-            "print the script of this shell; make install puts both in place, or: source <(shardmark "
-            "completion bash)")
-      ->required();
-  return [&app, shell] { return completion(*app.get_parent(), *shell); };
-}
-
-const Registration<CommandEntry> completion_command{
-    "completion",
-    {"a script for bash or zsh that completes command lines", define_completion,
-     /*is_of_all=*/true}};
-
-}  // namespace
 }  // namespace shardmark

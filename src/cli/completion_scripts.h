@@ -49,9 +49,9 @@ _shardmark_candidates() {
   while [ $# -gt 1 ]; do
     word=$1
     shift
-    if [ -z "$command" ]; then
-      case $word in -*) ;; *) command=$word ;; esac
-    elif [ "$word" = -- ] && [ "$command" != run ] && _shardmark_find "$command" '<flags>'; then
+    if [ -z "$command" ] && case $word in -*) false ;; *) [ -z "$flag" ] || [ "$count" -le "$taken" ] ;; esac; then
+      command=$word flag=
+    elif [ "$word" = -- ] && [ "$command" != run ] && [ -n "$command" ] && _shardmark_find "$command" '<flags>'; then
       command=$values flag= place=1000
     elif case $word in -*) true ;; *) false ;; esac; then
       flag=$word taken=0

@@ -14,7 +14,7 @@
 #include "analysis/tables/names.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/axis_flags.h"
+#include "schema/axes.h"
 #include "specs/collectives.h"
 
 namespace shardmark {
@@ -37,6 +37,11 @@ class Given {
   }
   // Whether the flag writes a file; - is the standard output.
   bool writes_file(const std::string& flag) const { return has(flag) && value(flag) != "-"; }
+  // Whether --set gives this, such as "eval_batches=0".
+  bool sets(const std::string& text) const {
+    const std::vector<std::string> texts = values("--set");
+    return std::find(texts.begin(), texts.end(), text) != texts.end();
+  }
   // Whether --table selects one of these tables, or is not given.
   bool shows(const std::vector<std::string>& tables) const {
     const std::vector<std::string> words = values("--table");
@@ -65,7 +70,7 @@ struct CommandRow {
 constexpr const char* kNothingReplaced =
     "it replaces files that are there already, and no flag writes any; leave it out";
 constexpr const char* kOnlyDuration =
-    "a sustained run takes its --duration, whatever its steps and their time limit; leave out one of them";
+    "a sustained run takes its --duration, whatever its steps; leave out one of them";
 constexpr const char* kNoComparison =
     "--write-baseline compares nothing and prints no tables; leave out one of them";
 
@@ -77,38 +82,37 @@ constexpr const char* kTables = "--table --all --explain --csv --json --markdown
 constexpr const char* kWorld = "--device --threads --timeout --bind ";
 
 const std::map<std::string, CommandRow>& rows() {
-  static const FlagRule of_steps = {"--steps", has_no_duration, kOnlyDuration},
-                        of_time_limit = {"--time-limit", has_no_duration, kOnlyDuration};
+  static const FlagRule of_steps = {"--steps", has_no_duration, kOnlyDuration};
   static const std::map<std::string, CommandRow> table = {
       {"report",
-       {std::string(kTables) +
-            "studies --failures --checkpoint-write --checkpoint-read --watts --html --openmetrics --plots",
+       {std::string(kTables) + "studies --html --openmetrics --plots --share",
         {{"--price",
           [](const Given& given) {
-            return given.shows({"strategies"}) || (given.has("--restart") && given.shows({"goodput"}));
-          },
-          "it adds costs to the table strategies, which --table leaves out; add --table strategies"},
-         {"--restart", [](const Given& given) { return given.shows({"goodput"}); },
+             return given.shows({"strategies"}) || (given.has("--failures") && given.shows({"goodput"}));
+           },
+           "it adds costs to the table strategies, which --table leaves out; add --table strategies"},
+          {"--raw", [](const Given& given) { return given.has("--csv") || given.has("--json"); },
+           "it says what --csv DIR and --json write; add one of them"},
+          {"--failures", [](const Given& given) { return given.shows({"goodput"}); },
           "it adds the table goodput, which --table leaves out; add --table goodput"},
          {"--link", [](const Given& given) { return given.shows({"interconnects"}); },
           "it is for the table interconnects, which --table leaves out; add --table interconnects"},
          {"--overwrite",
           [](const Given& given) {
             return writes_tables(given) || given.has("--html") || given.has("--openmetrics") ||
-                   given.has("--plots");
+                   given.has("--plots") || given.has("--share");
           },
           kNothingReplaced}}}},
       {"predict",
        {std::string(kTables) +
             "studies --ranks --network --node-link --ranks-per-node --strategy --batch-size --global-batch "
-            "--failures --checkpoint-write --checkpoint-read --watts --model --precision --link "
-            "--plots --trace --output",
+            "--model --precision --link --plots --trace --output",
         {{"--step", [](const Given& given) { return given.shows({"interconnects"}); },
           "it adds the table interconnects, which --table leaves out; add --table interconnects"},
          {"--price",
           [](const Given& given) {
             return given.shows({"best", "predictions"}) ||
-                   (given.has("--restart") && given.shows({"goodput"}));
+                   (given.has("--failures") && given.shows({"goodput"}));
           },
           "it adds costs to the tables best, predictions and goodput, which --table leaves out; add --table "
           "best"},
@@ -119,7 +123,7 @@ const std::map<std::string, CommandRow>& rows() {
           },
           "it says what is recommended in the tables best, predictions and predicted_layouts, which --table "
           "leaves out; add --table best"},
-         {"--restart", [](const Given& given) { return given.has("--plots") || given.shows({"goodput"}); },
+         {"--failures", [](const Given& given) { return given.has("--plots") || given.shows({"goodput"}); },
           "it adds the table goodput, which --table leaves out; add --table goodput"},
          {"--layouts",
           [](const Given& given) { return given.has("--output") || given.shows({"predicted_layouts"}); },
@@ -141,18 +145,9 @@ const std::map<std::string, CommandRow>& rows() {
          {"--markdown", compares, kNoComparison},
          {"--overwrite", [](const Given& given) { return writes_tables(given) || given.has("--junit"); },
           kNothingReplaced}}}},
-      {"export",
-       {"study --csv --json",
-        {{"--overwrite", [](const Given& given) { return given.has("--csv") || given.writes_file("--json"); },
-          kNothingReplaced}}}},
-      {"reference",
-       {std::string(kTables) + "action study --to",
-        {{"--overwrite",
-          [](const Given& given) { return writes_tables(given) || given.value("action") == "add"; },
-          kNothingReplaced}}}},
       {"plan",
-       {std::string(kTables) + "suite --step --rank -n --memory --repeats --seed --duration",
-        {of_steps, of_time_limit, {"--overwrite", writes_tables, kNothingReplaced}}}},
+       {std::string(kTables) + "suite --step --rank -n --memory --repeats --duration --set",
+        {of_steps, {"--overwrite", writes_tables, kNothingReplaced}}}},
       {"launch",
        {"suite flags -n --output --resume --rerun-failed --launcher --launcher-flag --container "
         "--ranks-per-node --print",
@@ -164,26 +159,23 @@ const std::map<std::string, CommandRow>& rows() {
           "set, or --print is given); leave it out"}}}},
       {"submit",
        {"suites flags --nodes --gpus-per-node --ranks-per-node --time --output --rerun-failed --launcher "
-        "--sbatch-flag --signal-ahead --env --results --print"}},
+        "--sbatch-flag --env --results --print"}},
       {"list", {"names --all"}},
-      {"completion", {"shell"}},
       {"import", {"files --output --device --ranks --nodes --ranks-per-node --transport --link --operation"}},
       {"run",
        {std::string(kWorld) +
-            "suite --output --resume --rerun-failed --quiet --memory-limit --check-collectives --trace "
-            "--openmetrics --transport --repeats --repetition --seed --duration",
+            "suite --output --resume --rerun-failed --quiet --memory --check-collectives --trace "
+            "--openmetrics --transport --repeats --repetition --duration --set",
         {of_steps,
-         of_time_limit,
          {"--overwrite", [](const Given& given) { return given.has("--trace"); },
           "it replaces traces, and there is no --trace; a study is not overwritten, name another with -o"}}}},
       {"train",
        {std::string(kWorld) +
-            "file --transport --batch-size --global-batch --steps --epochs --seed --deterministic --lr "
-            "--schedule --warmup --scale-lr --log-every --eval-batches "
+            "file --transport --batch-size --global-batch --steps --epochs --lr --schedule --set "
             "--output --checkpoint --checkpoint-every --resume --weights --save-weights --trace "
-            "--memory-limit",
-        {{"--eval-every", [](const Given& given) { return given.value("--eval-batches") != "0"; },
-          "--eval-batches 0 evaluates nothing; leave out one of them"},
+            "--memory",
+        {{"--eval-every", [](const Given& given) { return !given.sets("eval_batches=0"); },
+          "eval_batches=0 evaluates nothing; leave out one of them"},
          {"--overwrite",
           [](const Given& given) { return given.has("--save-weights") || given.has("--trace"); },
           "it needs --save-weights or --trace: a study is not overwritten, name another with -o"}}}},
@@ -211,10 +203,8 @@ const std::map<std::string, CommandRow>& rows() {
 // Whether an option is the flag of an axis; plan/effects.h decides when those have an effect.
 bool is_of_axis(const CLI::Option& option) {
   bool found = false;
-  for_each_axis([&](const AxisRow& axis) {
-    found =
-        found || option.check_name(flag_of(axis)) || (axis.flag != nullptr && option.check_name(axis.flag));
-  });
+  for_each_axis(
+      [&](const AxisRow& axis) { found = found || (axis.flag != nullptr && option.check_name(axis.flag)); });
   return found;
 }
 

@@ -46,22 +46,22 @@ constexpr CommandHelp kCommands[] = {
      "Measure",
      {{{"mpirun -n 4 shardmark run strategies -o x.h5", "on 4 ranks"},
        {"mpirun -n 4 shardmark run strategies -o x.h5 --strategy ddp fsdp", "some"},
-       {"mpirun -n 4 shardmark run strategies -o x.h5 --resume", "go on"}}},
-     "suite --output --resume --rerun-failed --quiet --memory-limit --trace --device --ranks --model "
-     "--strategy --batch-size --precision --steps --repeats"},
+       {"mpirun -n 4 shardmark run quick -o y.h5 --set clip_norm=1", "any key"}}},
+     "suite --output --resume --rerun-failed --quiet --memory --trace --device --ranks --model "
+     "--strategy --batch-size --precision --steps --repeats --set"},
     {"collective",
      "Measure",
-     {{{"mpirun -n 2 shardmark collective all_reduce -b 8 -e 128M -f 2", "sizes"},
+     {{{"shardmark launch -n 2 collective all_reduce -b 8 -e 128M -f 2", "sizes"},
        {"mpirun -n 8 shardmark collective all_gather -b 1G -e 1G --iters 50", "one size"},
        {"mpirun -n 4 shardmark collective reduce -d half --op max", "a type"}}},
      "operation --minbytes --maxbytes --stepfactor --datatype --op --iters --check --device --transport"},
     {"train",
      "Measure",
-     {{{"mpirun -n 2 shardmark train --model gpt2 --strategy zero3", "flags"},
+     {{{"shardmark launch -n 2 train --model gpt2 --strategy zero3", "flags"},
        {"mpirun -n 2 shardmark train suites/train/gpt2.yaml --lr 3e-4", "a file"},
        {"mpirun -n 4 shardmark train run.yaml --checkpoint ckpt --resume", "go on"}}},
      "file --model --data --strategy --optimizer --precision --batch-size --steps --lr --schedule "
-     "--eval-every --output --checkpoint --checkpoint-every --resume --device"},
+     "--eval-every --output --checkpoint --checkpoint-every --resume --set --device"},
     {"doctor",
      "Before",
      {{{"shardmark doctor", "this machine"},
@@ -73,19 +73,20 @@ constexpr CommandHelp kCommands[] = {
      {{{"shardmark plan gpt2 -n 8", "needs of each strategy"},
        {"shardmark plan llama -n 8 --memory 40GiB", "what does not fit"},
        {"shardmark plan --step \"fsdp(prefetch=2)\" -n 8", "the instructions of a step"}}},
-     "suite -n --memory --strategy --model --batch-size --precision --step --table --all --explain --json"},
+     "suite -n --memory --strategy --model --batch-size --precision --set --step --table --all --explain "
+     "--json"},
     {"list",
      "Before",
      {{{"shardmark list", "everything, a line each"},
-       {"shardmark list suites", "the suites"},
+       {"shardmark list reference", "machines that were measured"},
        {"shardmark list fsdp", "its options and their defaults"}}},
      ""},
     {"report",
      "After",
      {{{"shardmark report results/quick.h5", "the first screen"},
        {"shardmark report results/quick.h5 --table memory --explain", "one table"},
-       {"shardmark report a.h5 b.h5 --html page.html", "with plots"}}},
-     "studies --table --all --explain --html --plots --csv --json --markdown --overwrite --price"},
+       {"shardmark report results/quick.h5 --raw --csv folder", "for pandas, R"}}},
+     "studies --table --all --explain --html --plots --csv --json --raw --markdown --overwrite --price"},
     {"compare",
      "After",
      {{{"shardmark compare old.h5 new.h5", "two launches"},
@@ -98,33 +99,15 @@ constexpr CommandHelp kCommands[] = {
        {"shardmark predict x.h5 --ranks 64 --layouts -o layouts.yaml", "layouts to try"},
        {"shardmark predict --model gpt2_xl --step 400ms", "by links"}}},
      "studies --ranks --network --ranks-per-node --strategy --global-batch --memory --price --layouts "
-     "--output --table --all --restart --model --step"},
-    {"export",
-     "After",
-     {{{"shardmark export x.h5 --csv folder", "for pandas, R, a spreadsheet"},
-       {"shardmark export x.h5 --json x.json", "one document"},
-       {"shardmark export x.h5 --json -", "to the next program"}}},
-     ""},
+     "--output --table --all --failures --model --step"},
     {"import",
      "After",
      {{{"shardmark import nccl.log -o theirs.h5 --nodes 2", "nccl-tests"},
        {"shardmark import osu.txt -o theirs.h5 --ranks 16 --transport mpi", "OSU"},
        {"shardmark report theirs.h5", "any study"}}},
      ""},
-    {"reference",
-     "Other",
-     {{{"shardmark reference list", "which machines there are"},
-       {"shardmark reference add x.h5", "check a study, and add it"},
-       {"shardmark report x.h5 --table reference", "where a study stands"}}},
-     "action study --to --table --all"},
-    {"completion",
-     "Other",
-     {{{"source <(shardmark completion bash)", "in this shell"},
-       {"shardmark completion bash >/etc/bash_completion.d/shardmark", "for all"},
-       {"shardmark completion zsh >\"${fpath[1]}/_shardmark\"", "in zsh"}}},
-     ""},
 };
-constexpr const char* kGroups[] = {"Measure", "Before", "After", "Other"};
+constexpr const char* kGroups[] = {"Measure", "Before", "After"};
 
 const CommandHelp* help_of(const std::string& command) {
   const auto* const found = std::find_if(std::begin(kCommands), std::end(kCommands),
@@ -283,7 +266,8 @@ std::string first_screen(const CLI::App& app) {
     if (!lines.empty()) text += "\n" + group + "\n" + lines;
   }
   return text +
-         "\nshardmark COMMAND --help | --help-all, shardmark --help-all | --version\n"
+         "\nshardmark COMMAND --help | --help-all; shardmark --help-all | --version |\n"
+         "--completion bash|zsh\n"
          "Status: 0 done, 1 wrong, failed or slower, 2 usage, 3 the system failed,\n"
          "4 undecided, 5 nothing moved.\n";
 }

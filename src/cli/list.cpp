@@ -1,4 +1,5 @@
-// shardmark list: the available suites, and the names that a suite may use with their options and defaults.
+// shardmark list: the available suites, the names that a suite may use with their options and defaults, and
+// the reference collection.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,12 +9,14 @@
 #include <set>
 #include <span>
 
+#include "analysis/reference/tables.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/candidates.h"
 #include "cli/command.h"
 #include "cli/find_suite.h"
+#include "cli/shared_folder.h"
 #include "plan/suite.h"
 #include "schema/json.h"
 #include "specs/collectives.h"
@@ -193,8 +196,24 @@ std::vector<Section> sections() {
   return all;
 }
 
+// It is no section, because reading all reference studies takes longer than the rest of the list.
+constexpr const char* kReference = "reference";
+
+std::string reference_text() {
+  std::vector<StudyData> studies;
+  for (const std::string& file : reference_files())
+    studies.push_back(read_study(file, Load::without_samples));
+  if (studies.empty())
+    throw UsageError(
+        fmt::format("no reference studies in {}, and none came with this program; shardmark report x.h5 "
+                    "--share DIR writes one",
+                    kReferencesHere));
+  return to_text(collection_table(studies));
+}
+
 // The text about everything called `name`: entries, or a whole section.
 std::string named(const std::vector<Section>& all, const std::string& name) {
+  if (name == kReference) return reference_text();
   std::string text;
   for (Section section : all) {
     std::string title = section.title;
@@ -229,16 +248,21 @@ int list(const Flags& flags) {
   }
   print(text);
   if (!flags.all)
-    print("shardmark list NAME ... shows the options of a model, a strategy ...; --all everything.\n");
+    print(
+        "shardmark list NAME ... shows the options of a model, a strategy ...; list reference the machines "
+        "that "
+        "were measured; --all everything.\n");
   return kDone;
 }
 
 std::function<int()> define_list(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  auto* names =
-      app.add_option("names", flags->names, "such as fsdp, or strategies: with their options and defaults");
+  auto* names = app.add_option(
+      "names", flags->names,
+      "such as fsdp, or strategies: with their options and defaults; reference: the collection of "
+      "measured machines");
   offer(names, {.words = [] {
-          std::vector<std::string> words;
+          std::vector<std::string> words = {kReference};
           for (const Section& section : sections())
             for (const Entry& entry : section.entries) words.push_back(entry.name);
           return words;
@@ -247,8 +271,8 @@ std::function<int()> define_list(CLI::App& app) {
   return [flags] { return list(*flags); };
 }
 
-const Registration<CommandEntry> list_command{"list",
-                                              {"suites, models, strategies and their options", define_list}};
+const Registration<CommandEntry> list_command{
+    "list", {"suites, models, strategies and their options, reference machines", define_list}};
 
 }  // namespace
 }  // namespace shardmark

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -20,8 +19,10 @@
 #include "cli/after_dashes.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/completion.h"
 #include "cli/flag_effects.h"
 #include "cli/help.h"
+#include "cli/old_spellings.h"
 #include "cli/run_flags.h"
 #include "cli/values.h"
 #include "cli/version.h"
@@ -60,39 +61,30 @@ std::string nearest_flag(const CLI::App& command, const std::string& word) {
   return text.starts_with("did you mean") ? text.substr(0, text.find('?') + 2) : "";
 }
 
-// What nccl-tests' flags that mean something else here are called; "" for others.
-std::string instead_of_flag_of_nccl_tests(const std::vector<std::string>& unknown) {
-  constexpr std::array<std::pair<const char*, const char*>, 3> kInstead = {
-      {{"-n",
-        "-n is the number of ranks in all commands: mpirun -n 8 shardmark collective ...; iterations: "
-        "--iters"},
-       {"-o", "-o is a file to write in all commands; the operator: --op"},
-       {"-g", "one rank has one GPU: mpirun -n 8 shardmark collective ... takes 8"}}};
-  for (const auto& [flag, text] : kInstead)
-    if (std::find(unknown.begin(), unknown.end(), flag) != unknown.end()) return text;
-  return "";
-}
-
 // The message about arguments that a command does not know. CLI11 lists them from the last to the first.
 std::string message_of_unknown(const CLI::App& command, const std::vector<std::string>& words) {
   const std::string name = command.get_name();
   const std::vector<std::string> unknown = command.remaining();
   if (name == "launch" || name == "submit")
     if (std::string message = belonging_to_run(words, unknown); !message.empty()) return message;
-  if (name == "collective")
-    if (std::string message = instead_of_flag_of_nccl_tests(unknown); !message.empty()) return message;
+  if (std::string message = instead_of_flag(name, unknown, words); !message.empty()) return message;
   return fmt::format("The following argument{} not expected: {} ({}see shardmark {} --help)",
                      unknown.size() == 1 ? " was" : "s were", fmt::join(unknown, " "),
                      nearest_flag(command, unknown.front()), name);
 }
 
-// The message of CLI11, except for a first word that is not a command: CLI11 does not name it.
+// The message of CLI11, except for a first word that is no command or flag: CLI11 does not name it.
 std::string message_of(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv) {
   const auto named = app.get_subcommands();
   if (!named.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr &&
       !named.front()->remaining().empty())
     return message_of_unknown(*named.front(), {argv + 1, argv + argc});
   if (!named.empty()) {
+    // The value of a flag that is unknown may be what the error is about: CLI11 takes it for an argument.
+    if (std::string message =
+            instead_of_flag(named.front()->get_name(), named.front()->remaining(), {argv + 1, argv + argc});
+        !message.empty())
+      return message;
     std::string text = error.what();  // "-n: At Most 1 required but received 2"
     if (const size_t end = text.find(": At Most 1 required but received "); end != std::string::npos)
       text = text.substr(0, end) + " takes one value: give it once";
@@ -101,6 +93,7 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app, int ar
   std::vector<std::string> commands;
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
   const std::vector<std::string> words = app.remaining();
+  if (words.empty()) return fmt::format("{} (see shardmark --help)", error.what());
   if (whole_command(words.front()) != nullptr)
     return fmt::format(
         "{} needs shardmark-torch beside this program, and it is not at {}; copy both, or build it: make "
@@ -124,10 +117,9 @@ void become_whole_program(int argc, char** argv) {
   const std::string whole = whole_program();
   if (argc < 2 || whole.empty()) return;
   const std::string word = argv[1];
-  const auto& commands = Registry<CommandEntry>::instance().entries();
-  const auto named = commands.find(word);
-  const bool is_of_all = named != commands.end() && named->second.is_of_all;
-  if (!is_of_all && whole_command(word) == nullptr && word != "--version" && word != "--help-all") return;
+  const bool is_of_all =
+      word == "--version" || word == "--help-all" || word.substr(0, word.find('=')) == "--completion";
+  if (!is_of_all && whole_command(word) == nullptr) return;
   ::execv(whole.c_str(), argv);
   throw SystemError(whole + " cannot be started: " + std::strerror(errno));
 }
@@ -136,12 +128,24 @@ int run_command(int argc, char** argv) {
   std::string help = "--help";
   char* help_of_command[] = {argv[0], argc == 3 ? argv[2] : nullptr, help.data(), nullptr};
   if (argc == 3 && std::string_view(argv[1]) == "help") argv = help_of_command;  // shardmark help run
+  // Before anything is parsed, because the next word may be a command that there is, as in `reference list`.
+  if (const std::string message = argc < 2 ? "" : instead_of_command(argv[1]); !message.empty())
+    return refuse(message);
   become_whole_program(argc, argv);
   CLI::App app{"shardmark measures how fast a cluster trains", "shardmark"};
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_all_flag("--help-all", "help for every command");
   app.set_version_flag("--version", version_text, "versions of the program and of its libraries");
+  takes(app.add_option_function<std::string>(
+            "--completion",
+            [&app](const std::string& shell) {
+              print_completion(app, shell);
+              throw CLI::Success();
+            },
+            "print a script for this shell that completes command lines: source <(shardmark --completion "
+            "bash)"),
+        Word{shells_with_completion()});
   // The help lists the commands of shardmark-torch, too, although this program does not have them.
   std::map<std::string, const CommandEntry*> entries;  // sorted by name
   if (!whole_program().empty())

@@ -14,14 +14,13 @@ void add_override_flags(CLI::App& command, Overrides& overrides) {
   add_value(command, "--repeats", overrides.repeats, values::kRepeats,
             "how many times each point is measured")
       ->group(group);
-  add_value(command, "--seed", overrides.seed, values::kSeed,
-            "seed of the initial weights, the data and the order of points")
-      ->group(group);
-  add_value(command, "--time-limit", overrides.time_limit_s, values::kTimeLimit,
-            "time limit of the timed steps of each point, in seconds")
-      ->group(group);
   add_value(command, "--duration", overrides.duration_s, values::kDuration,
             "sustained runs: how long each point runs, such as 2h")
+      ->group(group);
+  offer(command.add_option("--set", overrides.set,
+                           "any other key, as the suite writes it: clip_norm=1 \"tensor=[1, 2]\" seed=3 "
+                           "sampling.time_limit=5 (a key that it does not know lists all)"),
+        {})
       ->group(group);
 }
 

@@ -7,8 +7,8 @@
 
 namespace shardmark {
 
-// Adds a list flag for each axis that has one (schema/axes.h), and --steps, --repeats, --seed, --time-limit,
-// --duration. To be called once per command; `overrides` must outlive the parsing.
+// Adds a list flag for each axis that has one (schema/axes.h), --steps, --repeats and --duration, and --set
+// for every other key of a suite. To be called once per command; `overrides` must outlive the parsing.
 void add_override_flags(CLI::App& command, Overrides& overrides);
 
 }  // namespace shardmark

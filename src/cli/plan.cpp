@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 constexpr Whole kRank{0, values::kRanks.most - 1};
 
 constexpr const char* kModelOfStep = "gpt2";
-// What a step has one value of. Some of these flags also replace axes of a suite.
+// What a step has one value of, by a flag that also replaces an axis of a suite, or by --set.
 constexpr const char* kAxesOfStep[] = {
     "model",     "precision",         "reduce_dtype", "accumulation", "clip_norm",         "checkpointing",
     "tensor",    "sequence_parallel", "context",      "pipeline",     "pipeline_schedule", "stages",
@@ -42,8 +42,6 @@ constexpr const char* kAxesOfStep[] = {
 // Options of --step, which prints one step of a strategy, instruction by instruction, instead of a suite.
 struct StepOptions {
   std::string strategy;
-  std::map<std::string, std::string> choices;
-  Point point;
   int64_t rank = 0;
 };
 
@@ -189,16 +187,17 @@ std::string pipeline_text(const strategies::StepInput& input) {
   return strategies::draw_text(strategies::timeline(orders)) + "\n";
 }
 
-// The point of the step, with the axes whose flags replace those of a suite otherwise.
+// The point of the step, with the axes that replace those of a suite otherwise.
 Point point_of_step(const PlanOptions& options) {
-  Point point = options.step.point;
+  Point point;
   point.workload = "training";
   point.ranks = options.ranks == 0 ? 8 : options.ranks;
   const auto set = [&](const std::string& key, const std::vector<std::string>& texts) {
     const AxisRow& axis = axis_named(key);
     if (texts.size() > 1)
-      throw UsageError(fmt::format("{}: a step has one value, got {}", axis.flag, fmt::join(texts, ", ")));
-    set_value(axis, values_from_flag(axis, texts, axis.flag).front(), point);
+      throw UsageError(
+          fmt::format("{}: a step has one value, got {}", flag_of(axis), fmt::join(texts, ", ")));
+    set_value(axis, values_from_flag(axis, texts, flag_of(axis)).front(), point);
   };
   set("model", {kModelOfStep});
   set("pipeline_schedule", {"1f1b"});
@@ -206,6 +205,15 @@ Point point_of_step(const PlanOptions& options) {
     if (const auto given = options.overrides.axes.find(key);
         given != options.overrides.axes.end() && !given->second.empty())
       set(key, given->second);
+  const std::vector<std::string> keys(std::begin(kAxesOfStep), std::end(kAxesOfStep));
+  const YamlMap map(YamlNode::of_flag(options.overrides.set, "--set", keys), "--set", keys);
+  for (const std::string& key : keys) {
+    const YamlNode* const found = map.find(key);
+    if (found == nullptr) continue;
+    const std::vector<AxisValue> values = read_values(axis_named(key), *found);
+    if (values.size() != 1) found->fail("a step has one value, got a list");
+    set_value(axis_named(key), values.front(), point);
+  }
   return point;
 }
 
@@ -248,9 +256,6 @@ std::function<int()> define_plan(CLI::App& app) {
                      "print one step of this strategy, such as \"fsdp(prefetch=2)\"; on 8 ranks without -n")
           ->group(group);
   offer(of_step, {.words = [] { return strategy_kind().names; }});
-  for (const char* key : kAxesOfStep)
-    if (const AxisRow& axis = axis_named(key); axis.flag == nullptr)
-      add_axis_of(app, axis, step.point, step.choices)->group(group);
   add_value(app, "--rank", step.rank, kRank, "whose program to print")->group(group)->capture_default_str();
   add_value(app, "-n", options->ranks, values::kRanks,
             "world size; default: that of the suite's largest point");
@@ -259,7 +264,7 @@ std::function<int()> define_plan(CLI::App& app) {
   add_table_flags(app, options->output);
   add_override_flags(app, options->overrides);
   const auto is_of_step = [&](const CLI::Option* option) {
-    return option->get_group() == group || option->check_name("-n") ||
+    return option->get_group() == group || option->check_name("-n") || option->check_name("--set") ||
            std::any_of(std::begin(kAxesOfStep), std::end(kAxesOfStep), [&](const char* key) {
              const char* const flag = axis_named(key).flag;
              return flag != nullptr && option->check_name(flag);

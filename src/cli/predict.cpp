@@ -146,6 +146,8 @@ int compare_links(const PredictOptions& options) {
 
 int predict(PredictOptions options) {
   options.output.inputs = options.studies;
+  if (!options.plots.empty() && !std::isnan(options.query.failures.watts))
+    throw UsageError("--failures: watts changes tables alone, which --plots does not draw; leave it out");
   if (options.studies.empty())
     throw UsageError("predict: name a study (x.h5), or --model and --step for links by formula");
   // Read the studies, and make the predictors that their measured points allow.
@@ -250,7 +252,7 @@ std::function<int()> define_predict(CLI::App& app) {
                                "view in Perfetto beside those of run --trace");
   std::vector<std::string> of_points(std::begin(kOfPoints), std::end(kOfPoints));
   takes_only(app, trace, of_points);
-  of_points.insert(of_points.end(), std::begin(kFailureFlags), std::end(kFailureFlags));
+  of_points.emplace_back("--failures");
   takes_only(app, plots, of_points);
   std::vector<std::string> of_tables = {"--overwrite"};
   of_tables.insert(of_tables.end(), std::begin(kTableFlags), std::end(kTableFlags));

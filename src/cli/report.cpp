@@ -1,6 +1,8 @@
 // shardmark report: prints the tables of one or several studies as text or in other formats, and writes their
-// plots, HTML page and metrics.
+// plots, HTML page and metrics, or all that one study holds.
 #include "analysis/report.h"
+
+#include <fmt/format.h>
 
 #include <cmath>
 #include <memory>
@@ -10,9 +12,12 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/failure_flags.h"
+#include "cli/modes.h"
 #include "cli/parsed.h"
 #include "cli/plot_output.h"
+#include "cli/raw_output.h"
 #include "cli/report_output.h"
+#include "cli/share.h"
 #include "cli/shared_folder.h"
 #include "cli/values.h"
 #include "schema/file.h"
@@ -28,6 +33,8 @@ struct ReportOptions {
   std::string plots;
   std::string html;
   std::string openmetrics;
+  bool raw = false;
+  std::string share;  // a folder
 };
 
 ReportInputs inputs_of(const ReportOptions& options) {
@@ -55,15 +62,24 @@ void write_metrics(const std::vector<StudyData>& studies, const ReportOptions& o
 
 int report(ReportOptions options) {
   options.output.inputs = options.studies;
+  if (options.raw || !options.share.empty()) {
+    const char* const flag = options.raw ? "--raw" : "--share";
+    if (options.studies.size() > 1)
+      throw UsageError(fmt::format("{} takes one study, got {}", flag, options.studies.size()));
+    if (!options.raw) return share_study(options.studies.front(), options.share, options.output.overwrite);
+    write_raw(options.studies.front(), options.output);
+    return kDone;
+  }
   ReportInputs inputs = inputs_of(options);
   const bool has_price = !std::isnan(inputs.price_per_gpu_hour), has_failures = inputs.failures.is_asked(),
              has_tables = has_price || has_failures;
   if (!options.plots.empty() && options.html.empty() && has_tables)
-    throw UsageError("--price and --restart make tables, which --plots does not draw; leave out one of them");
+    throw UsageError(
+        "--price and --failures make tables, which --plots does not draw; leave out one of them");
   const bool only_metrics = !options.openmetrics.empty() && options.html.empty() && options.plots.empty();
   if (only_metrics && (has_tables || !options.links.empty()))
     throw UsageError(
-        "--price, --restart and --link change tables, which --openmetrics does not write; leave them out");
+        "--price, --failures and --link change tables, which --openmetrics does not write; leave them out");
   const std::vector<StudyData> studies = read_studies(options.studies);
   inputs.references = references_for(studies, reference_files());
   if (!options.openmetrics.empty()) write_metrics(studies, options);
@@ -96,6 +112,15 @@ std::function<int()> define_report(CLI::App& app) {
     metrics->excludes(app.get_option(flag));
   }
   add_plots_flag(app, options->plots);
+  auto* raw =
+      app.add_flag("--raw", options->raw,
+                   "with --csv DIR or --json: instead of tables all points with their raw samples, the "
+                   "environment, and what each column means");
+  auto* share = app.add_option("--share", options->share,
+                               "check a study, and write it into the folder DIR for the reference collection "
+                               "(results/reference), without names of hosts and people");
+  takes_only(app, raw, {"studies", "--csv", "--json", "--overwrite"});
+  takes_only(app, share, {"studies", "--overwrite"});
   return [options] { return report(*options); };
 }
 

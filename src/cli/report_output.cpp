@@ -24,7 +24,7 @@ struct Addition {
 std::vector<Addition> additions_of(const ReportInputs& inputs) {
   std::vector<Addition> additions;
   if (!std::isnan(inputs.price_per_gpu_hour)) additions.push_back({"--price", "strategies"});
-  if (inputs.failures.is_asked()) additions.push_back({"--restart", "goodput"});
+  if (inputs.failures.is_asked()) additions.push_back({"--failures", "goodput"});
   if (inputs.links.size() > specs::interconnect_links().size())
     additions.push_back({"--link", "interconnects"});
   return additions;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/flag_effects.h"
+#include "cli/old_spellings.h"
 #include "cli/table_output.h"
 #include "cli/values.h"
 #include "plan/choice_axis.h"
@@ -50,7 +51,7 @@ void add_world_flags(CLI::App& app, WorldFlags& flags) {
 
 void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_flag("-q,--quiet", flags.quiet, "print no progress");
-  add_value(app, "--memory-limit", flags.memory_limit_bytes, values::kMemory,
+  add_value(app, "--memory", flags.memory_limit_bytes, values::kMemory,
             "memory limit of a rank, such as 8GiB (default: the suite's, else 0.8 of the node's memory / its "
             "ranks, or of "
             "the GPU)");
@@ -121,8 +122,7 @@ RunFlags parse_run_flags(const std::vector<std::string>& flags) {
                                                   "--time",
                                                   "--sbatch-flag",
                                                   "--env",
-                                                  "--results",
-                                                  "--signal-ahead"};
+                                                  "--results"};
     for (const char* const own : kOfLaunchAndSubmit)
       if (flag.substr(0, flag.find('=')) == own) throw UsageError("after --: " + flag + " goes before --");
   }
@@ -133,6 +133,8 @@ RunFlags parse_run_flags(const std::vector<std::string>& flags) {
     app.parse(std::vector<std::string>(flags.rbegin(), flags.rend()));  // CLI11 takes them in reverse order
     refuse_idle_flags("run", app);
   } catch (const CLI::ExtrasError&) {  // its own message would list them in reverse
+    if (const std::string message = instead_of_flag("run", app.remaining(), flags); !message.empty())
+      throw UsageError("after --: " + message);
     throw UsageError(fmt::format("after --: not flags of run: {} (see shardmark run --help)",
                                  shell_line(app.remaining())));
   } catch (const CLI::ParseError& error) {

@@ -74,8 +74,7 @@ double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
 void check_time(const JobOptions& job) {
   if (job.time_limit_s >= static_cast<double>(job.signal_ahead_s) + 60) return;
   throw UsageError(fmt::format(
-      "a job of {} that is signalled {} s before its end has no time to measure: give more with --time, or "
-      "less with --signal-ahead",
+      "a job of {} that is signalled {} s before its end has no time to measure: give more with --time",
       slurm_time(job.time_limit_s), job.signal_ahead_s));
 }
 
@@ -192,9 +191,6 @@ std::function<int()> define_submit(CLI::App& app) {
                        "a flag passed on to sbatch; repeat it for each word: --partition=gpu")
             ->allow_extra_args(false),
         {});
-  add_value(app, "--signal-ahead", job.signal_ahead_s, Whole{10, 65535},  // Slurm's maximum
-            "seconds before the time limit at which the job requeues itself")
-      ->capture_default_str();
   app.add_option("--env", flags->env_file,
                  "account, partition, modules, launcher, container: see jobs/env.sh.example (default: "
                  "jobs/env.sh)");

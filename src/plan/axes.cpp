@@ -12,11 +12,15 @@
 #include "specs/collectives.h"
 
 namespace shardmark {
-namespace {
+
+const std::vector<std::string>& sampling_keys() {
+  static const std::vector<std::string> keys = {"warmup_steps", "min_steps", "max_steps",
+                                                "time_limit",   "precision", "duration"};
+  return keys;
+}
 
 Sampling read_sampling(const YamlNode& node, Sampling sampling) {
-  const YamlMap map(node, "sampling",
-                    {"warmup_steps", "min_steps", "max_steps", "time_limit", "precision", "duration"});
+  const YamlMap map(node, "sampling", sampling_keys());
   const auto read = [&](const char* key, const auto& kind, auto& value) {
     if (const auto* found = map.find(key)) value = found->value(kind);
   };
@@ -31,6 +35,8 @@ Sampling read_sampling(const YamlNode& node, Sampling sampling) {
               std::to_string(sampling.max_steps));
   return sampling;
 }
+
+namespace {
 
 template <class Axes>
 void read_axes(const YamlMap& map, const Axes& axes, SuiteBlock& block) {
@@ -101,13 +107,10 @@ SuiteBlock read_block(const YamlNode& node, const std::string& workload, const S
 
 namespace {
 
-std::string flag_of(const AxisRow& axis) { return axis.flag == nullptr ? axis.key : axis.flag; }
-
-// A list that is given as a flag replaces the axis in every block that has it.
-void replace(const AxisRow& axis, const std::vector<std::string>& texts, std::vector<SuiteBlock>& blocks,
-             const std::string& path) {
-  const std::string flag = flag_of(axis);
-  const std::vector<AxisValue> values = values_from_flag(axis, texts, flag);
+// Values that the command line gives replace the axis in every block that has it. `flag` is what gave them, for
+// messages.
+void replace(const AxisRow& axis, const std::vector<AxisValue>& values, const std::string& flag,
+             std::vector<SuiteBlock>& blocks, const std::string& path) {
   bool used = false;
   for (SuiteBlock& block : blocks) {
     if (!has_axis(block.base, axis)) continue;
@@ -117,20 +120,32 @@ void replace(const AxisRow& axis, const std::vector<std::string>& texts, std::ve
   if (!used)
     throw UsageError(flag + ": " + path + " has no " + workload_of(axis) + " block" +
                      (axis.scaling == nullptr ? "" : std::string(" with ") + axis.key) +
-                     "; leave the flag out or choose another suite");
+                     "; leave it out or choose another suite");
 }
 
 }  // namespace
+
+void apply(const YamlMap& set, std::vector<SuiteBlock>& blocks, const std::string& path) {
+  for_each_axis([&](const AxisRow& axis) {
+    if (const YamlNode* const found = set.find(axis.key))
+      replace(axis, read_block_values(axis, *found), std::string("--set ") + axis.key, blocks, path);
+  });
+  if (const YamlNode* const found = set.find("sampling"))
+    for (SuiteBlock& block : blocks) block.base.sampling = read_sampling(*found, block.base.sampling);
+}
 
 void apply(const Overrides& overrides, std::vector<SuiteBlock>& blocks, const std::string& path) {
   for (SuiteBlock& block : blocks) {
     Sampling& sampling = block.base.sampling;
     if (overrides.steps) sampling.min_steps = sampling.max_steps = *overrides.steps;
-    if (overrides.time_limit_s) sampling.time_limit_s = *overrides.time_limit_s;
     if (overrides.duration_s) sampling.duration_s = *overrides.duration_s;
   }
-  for (const auto& [key, texts] : overrides.axes)
-    if (!texts.empty()) replace(axis_named(key), texts, blocks, path);
+  for (const auto& [key, texts] : overrides.axes) {
+    if (texts.empty()) continue;
+    const AxisRow& axis = axis_named(key);
+    const std::string flag = axis.flag == nullptr ? axis.key : axis.flag;
+    replace(axis, values_from_flag(axis, texts, flag), flag, blocks, path);
+  }
 }
 
 namespace {

@@ -29,6 +29,13 @@ SuiteBlock read_block(const YamlNode& node, const std::string& workload, const S
 // Throws UsageError if the map gives both batch_size and global_batch.
 void refuse_two_batches(const YamlMap& map);
 
+// Reads the keys of `sampling` into a copy of the given one; values that the node lacks stay.
+Sampling read_sampling(const YamlNode& node, Sampling sampling);
+const std::vector<std::string>& sampling_keys();
+
+// Replaces values of the blocks by those that --set names, a map of the axes of both workloads and
+// `sampling`. Throws UsageError if it names an axis that no block has.
+void apply(const YamlMap& set, std::vector<SuiteBlock>& blocks, const std::string& path);
 // Replaces values of the blocks by those of the command line. Throws UsageError if it names an axis that no
 // block has.
 void apply(const Overrides& overrides, std::vector<SuiteBlock>& blocks, const std::string& path);

@@ -52,14 +52,26 @@ void check_name(const std::string& name, const std::string& place, const ChoiceK
                      accepted_words(name, kind.names));
 }
 
+// A name, or a name with its options as flags have them: "fsdp(prefetch=2)".
+Choice choice_of_text(const YamlNode& item) {
+  const std::string text = item.text();
+  if (text.find_first_of("(:") == std::string::npos) return {text};
+  try {
+    return choice_from_text(text);
+  } catch (const UsageError& error) {
+    item.fail(error.what());
+  }
+}
+
 // visit_choices() calls visit(choice, where) for every choice that one item of the axis stands for.
 using Visit = std::function<void(const Choice&, const Where&)>;
 
 void visit_choices(const YamlNode& item, const ChoiceKind& kind, const Visit& visit) {
   if (!item.is_map()) {
     if (item.is_null()) item.fail("no value; " + accepted_words("", kind.names));
-    check_name(item.text(), item.place(), kind);
-    visit({item.text()}, [&](const std::string&) { return item.place(); });
+    const Choice choice = choice_of_text(item);
+    check_name(choice.name, item.place(), kind);
+    visit(choice, [&](const std::string&) { return item.place(); });
     return;
   }
   const auto entries = item.entries();

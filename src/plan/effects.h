@@ -49,7 +49,7 @@ struct SamePoints {
 std::vector<SamePoints> same_as_earlier(const std::vector<Point>& points);
 
 // Throws UsageError if a value of this one point is idle. called(axis) returns what the user wrote:
-// "--stages".
+// "--set".
 void refuse_idle_values(const Point& point, const std::function<std::string(const AxisRow&)>& called);
 
 }  // namespace shardmark

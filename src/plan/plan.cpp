@@ -118,7 +118,7 @@ std::string gpu_memory_reason(int64_t limit_bytes) {
   if (limit_bytes == 0 || limit_bytes >= kLeastGpuMemoryBytes) return "";
   return fmt::format(
       "a memory limit of {} is too small for GPUs, where workspaces of CUDA's libraries count as well: give "
-      "{} or more (--memory-limit 1GiB), or run on CPUs (--device cpu)",
+      "{} or more (--memory 1GiB), or run on CPUs (--device cpu)",
       format_bytes(static_cast<double>(limit_bytes)),
       format_bytes(static_cast<double>(kLeastGpuMemoryBytes)));
 }

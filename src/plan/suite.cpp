@@ -2,6 +2,8 @@
 // those that `exclude` names.
 #include "plan/suite.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -71,16 +73,28 @@ Rule read_rule(const YamlNode& node) {
 
 constexpr size_t kMostPoints = 100000;  // with repeats; a guard against mistakes
 
-void read_head(const YamlMap& top, const Overrides& overrides, Suite& suite) {
-  suite.name = std::filesystem::path(suite.path).stem().string();
-  if (const auto* found = top.find("name")) suite.name = found->text();
-  if (const auto* found = top.find("description")) suite.description = found->text();
+constexpr const char* kKeysOfHead[] = {"seed", "repeats", "shuffle", "memory_limit"};
+
+void read_head(const YamlMap& top, Suite& suite) {
   if (const auto* found = top.find("seed")) suite.seed = found->value(values::kSeed);
   if (const auto* found = top.find("repeats")) suite.repeats = found->value(values::kRepeats);
   if (const auto* found = top.find("memory_limit")) suite.memory_limit_bytes = found->value(values::kMemory);
   if (const auto* found = top.find("shuffle")) suite.shuffle = found->boolean();
-  if (overrides.seed) suite.seed = *overrides.seed;
-  if (overrides.repeats) suite.repeats = *overrides.repeats;
+}
+
+// What --set gives: a map of keys of the suite's top level and of its blocks.
+YamlMap values_set(const Overrides& overrides) {
+  std::vector<std::string> axes, typed;
+  for_each_axis([&](const AxisRow& axis) { axes.emplace_back(axis.key); });
+  axes.insert(axes.end(), std::begin(kKeysOfHead), std::end(kKeysOfHead));
+  typed = axes;
+  for (const std::string& key : sampling_keys()) typed.push_back("sampling." + key);
+  axes.emplace_back("sampling");
+  YamlMap set(YamlNode::of_flag(overrides.set, "--set", typed), "--set", axes);
+  for (const auto& [key, texts] : overrides.axes)
+    if (!texts.empty() && set.find(key) != nullptr)
+      set.find(key)->fail(fmt::format("{} gives it, too; leave out one of them", axis_named(key).flag));
+  return set;
 }
 
 // Appends the blocks under a key of the suite.
@@ -103,8 +117,8 @@ std::vector<PlacedRule> read_rules(const YamlNode* node) {
 }
 
 bool changes_axes(const Overrides& overrides) {
-  return std::any_of(overrides.axes.begin(), overrides.axes.end(),
-                     [](const auto& axis) { return !axis.second.empty(); });
+  return !overrides.set.empty() || std::any_of(overrides.axes.begin(), overrides.axes.end(),
+                                               [](const auto& axis) { return !axis.second.empty(); });
 }
 
 // Removes excluded points. A rule that matches no point is probably a mistake and gives a warning, unless the
@@ -145,7 +159,13 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   const YamlMap top(YamlNode::parse(text, path), "the suite",
                     {"name", "description", "seed", "repeats", "shuffle", "memory_limit", "ranks",
                      "transport", "environment", "sampling", "training", "collectives", "exclude"});
-  read_head(top, overrides, suite);
+  suite.name = std::filesystem::path(path).stem().string();
+  if (const auto* found = top.find("name")) suite.name = found->text();
+  if (const auto* found = top.find("description")) suite.description = found->text();
+  const YamlMap set = values_set(overrides);
+  read_head(top, suite);
+  read_head(set, suite);
+  if (overrides.repeats) suite.repeats = *overrides.repeats;
 
   const SuiteBlock defaults = read_defaults(top);
   std::vector<SuiteBlock> blocks;
@@ -154,6 +174,7 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   if (blocks.empty())
     top.node().fail("nothing to measure; a suite has 'training' or 'collectives' (see suites/README.md)");
   const auto rules = read_rules(top.find("exclude"));
+  apply(set, blocks, path);
   apply(overrides, blocks, path);
 
   for (size_t number = 0; number < blocks.size(); ++number) {

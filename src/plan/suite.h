@@ -14,11 +14,11 @@ namespace shardmark {
 // What the command line changes in a suite; empty lists change nothing.
 struct Overrides {
   std::map<std::string, std::vector<std::string>> axes;  // by key, as typed: {"strategy", {"ddp", "zero3"}}
-  std::optional<int64_t> steps;                          // timed steps: sets min_steps and max_steps
+  // Any other keys of a suite, as typed: "clip_norm=1", "seed=2", "sampling.time_limit=5".
+  std::vector<std::string> set;
+  std::optional<int64_t> steps;  // timed steps: sets min_steps and max_steps
   std::optional<int64_t> repeats;
-  std::optional<int64_t> seed;
-  std::optional<double> time_limit_s;  // per point
-  std::optional<double> duration_s;    // per point
+  std::optional<double> duration_s;  // per point
 };
 
 // The ranks of a point if the suite lists none: all ranks that are started.

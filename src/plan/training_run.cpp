@@ -21,13 +21,13 @@ const std::vector<Knob> kKnobs = {
     {"--global-batch", kTrained, "samples of all ranks in a step, which they share; instead of --batch-size",
      &TrainingRun::global_batch, values::kGlobalBatch},
     {"--steps", kTrained, "steps of the whole run, including those before --resume (default: 100)",
-     &TrainingRun::steps, values::kSteps, Knob::kInFile},
+     &TrainingRun::steps, values::kSteps, "steps"},
     {"--epochs", kTrained, "instead of --steps: passes over the samples to train on", &TrainingRun::epochs,
-     values::kSteps, Knob::kInFile},
-    {"--seed", kTrained, "seed of the initial weights and the data", &TrainingRun::seed, values::kSeed,
-     Knob::kInFile},
-    {"--deterministic", kTrained, "use only algorithms that give the same bits in every run",
-     &TrainingRun::deterministic},
+     values::kSteps, "epochs"},
+    // Seed of the initial weights and the data.
+    {nullptr, kTrained, nullptr, &TrainingRun::seed, values::kSeed, "seed"},
+    // Only algorithms that give the same bits in every run.
+    {nullptr, kTrained, nullptr, &TrainingRun::deterministic, {}, "deterministic"},
     {"--lr", kRate, "peak learning rate (default: the optimizer's)", &TrainingRun::of_optimizer,
      values::kNumber},
     {"--schedule",
@@ -35,16 +35,16 @@ const std::vector<Knob> kKnobs = {
      "constant, \"cosine(end=0.1)\", \"step(every=30, factor=0.1)\"",
      &TrainingRun::schedule,
      {},
-     Knob::kInFile},
-    {"--warmup", kRate, "steps of linear warm-up", &TrainingRun::warmup, values::kStepsOrNone, Knob::kInFile},
-    {"--scale-lr", kRate, "the linear scaling rule: rate x ranks", &TrainingRun::scale_lr},
-    {"--log-every", kResults, "log every this many steps", &TrainingRun::log_every, values::kSteps,
-     Knob::kInFile},
+     "schedule"},
+    // Steps of linear warm-up.
+    {nullptr, kRate, nullptr, &TrainingRun::warmup, values::kStepsOrNone, "warmup"},
+    // The linear scaling rule: rate x ranks.
+    {nullptr, kRate, nullptr, &TrainingRun::scale_lr, {}, "scale_lr"},
+    {nullptr, kResults, nullptr, &TrainingRun::log_every, values::kSteps, "log_every"},
     {"--eval-every", kResults, "steps between two evaluations; 0: at the end only", &TrainingRun::eval_every,
-     values::kStepsOrNone, Knob::kInFile},
-    {"--eval-batches", kResults,
-     "most batches that each rank evaluates, the first ones held out; 0: no evaluation (default: all)",
-     &TrainingRun::eval_batches, values::kStepsOrNone, Knob::kInFile},
+     values::kStepsOrNone, "eval_every"},
+    // Most batches that each rank evaluates, the first ones held out; 0: no evaluation. Without it: all.
+    {nullptr, kResults, nullptr, &TrainingRun::eval_batches, values::kStepsOrNone, "eval_batches"},
     {"-o,--output", kResults, "study to write, such as results/run.h5", &TrainingRun::output},
     {"--checkpoint", kResults, "directory of checkpoints; the last two are kept", &TrainingRun::checkpoint},
     {"--checkpoint-every", kResults, "steps between two checkpoints; 0: at the end only",
@@ -65,19 +65,19 @@ const std::vector<Knob> kKnobs = {
      &TrainingRun::trace},
     {"--overwrite", kResults, "with --save-weights and --trace: replace files that are there already",
      &TrainingRun::overwrite},
-    {"--memory-limit", "Options",
+    {"--memory", "Options",
      "memory limit of a rank, such as 8GiB (default: 0.8 of the node's memory / its ranks, or of the GPU)",
-     &TrainingRun::memory_limit, values::kMemory, Knob::kInFile},
+     &TrainingRun::memory_limit, values::kMemory, "memory_limit"},
 };
 
 namespace {
 
+// The keys that a file and --set accept.
 std::vector<std::string> accepted_keys() {
   std::vector<std::string> keys = block_keys("training");
   std::erase_if(keys, [](const std::string& key) { return key == "ranks" || key == "sampling"; });
   for (const Knob& knob : kKnobs)
-    if (knob.place == Knob::kInFile) keys.push_back(knob.key());
-  keys.insert(keys.end(), {"name", "description"});
+    if (knob.key != nullptr) keys.emplace_back(knob.key);
   return keys;
 }
 
@@ -90,25 +90,37 @@ Value single(const YamlNode& node, const std::vector<Value>& values) {
   return values.front();
 }
 
-void take_axes(const YamlMap& map, TrainingRun& run) {
+std::map<std::string, AxisValue> axes_in(const YamlMap& map) {
+  std::map<std::string, AxisValue> axes;
   for_each_axis([&](const AxisRow& axis) {
-    const YamlNode* const found = map.find(axis.key);
-    if (found == nullptr) return;
-    run.axes[axis.key] = single(*found, read_values(axis, *found));
-    run.places[axis.key] = found->place();
+    if (const YamlNode* const found = map.find(axis.key))
+      axes[axis.key] = single(*found, read_values(axis, *found));
   });
   refuse_two_batches(map);
-  if (map.find("batch_size") != nullptr && run.axes["batch_size"] == AxisValue(kLargest))
+  if (map.find("batch_size") != nullptr && axes["batch_size"] == AxisValue(kLargest))
     map.find("batch_size")->fail("a training run has no search for the largest batch; write a number");
+  return axes;
 }
 
 void take_knob(const YamlNode& node, const Knob& knob, TrainingRun& run) {
   visit_knob(knob, run, [&](auto& member, const auto& kind) {
-    if constexpr (std::is_same_v<decltype(member), std::string&>)
+    if constexpr (std::is_same_v<decltype(member), bool&>)
+      member = node.boolean();
+    else if constexpr (std::is_same_v<decltype(member), std::string&>)
       member = to_text(single(node, read_choices(node, lr_scheduler_kind())));
     else if constexpr (std::is_assignable_v<decltype(member), decltype(kind.parse(""))>)
       member = node.value(kind);
   });
+}
+
+void take_knobs(const YamlMap& map, TrainingRun& run) {
+  for (const Knob& knob : kKnobs)
+    if (const YamlNode* found = knob.key == nullptr ? nullptr : map.find(knob.key))
+      take_knob(*found, knob, run);
+  if (map.find("steps") != nullptr && map.find("epochs") != nullptr)
+    map.find("epochs")->fail("there are steps too; write one of them");
+  if (const YamlNode* found = map.find("eval_every"); found != nullptr && run.eval_batches == int64_t{0})
+    found->fail("changes nothing: eval_batches 0 evaluates nothing; leave out one of them");
 }
 
 // The position of a whole word in the text; npos if it is not there.
@@ -126,9 +138,6 @@ size_t find_word(const std::string& text, const std::string& word) {
 std::string flag_of_key(const std::string& key) {
   std::string flag = "--" + key;
   std::replace(flag.begin(), flag.end(), '_', '-');
-  for_each_axis([&](const AxisRow& axis) {
-    if (axis.key == key && axis.train_flag != nullptr) flag = axis.train_flag;
-  });
   return flag;
 }
 
@@ -159,28 +168,33 @@ std::string located(const TrainingRun& run, std::string text) {
   return where + text;
 }
 
-std::string Knob::key() const {
-  std::string key = std::string(flag).substr(2);
-  key.resize(std::min(key.find(','), key.size()));
-  std::replace(key.begin(), key.end(), '-', '_');
-  return key;
+std::map<std::string, AxisValue> take_typed(const std::vector<std::string>& texts, TrainingRun& run) {
+  const std::vector<std::string> keys = accepted_keys();
+  const YamlMap map(YamlNode::of_flag(texts, "--set", keys), "--set", keys);
+  take_knobs(map, run);
+  // Each of two alternatives replaces the other one.
+  if (map.find("steps") != nullptr) run.epochs.reset();
+  if (map.find("epochs") != nullptr) run.steps.reset();
+  if (map.find("batch_size") != nullptr) run.global_batch.reset();
+  if (map.find("global_batch") != nullptr) run.batch_size.reset();
+  for (const std::string& key : keys)
+    if (map.find(key) != nullptr) run.places.erase(key);
+  return axes_in(map);
 }
 
 TrainingRun parse_training_run(const std::string& text, const std::string& path) {
   TrainingRun run;
   run.file = path;
   run.file_text = text;
+  std::vector<std::string> keys = accepted_keys();
+  const std::vector<std::string> settings = keys;
+  keys.insert(keys.end(), {"name", "description"});
   const YamlMap map(YamlNode::parse(text, path, "a training run is a map with 'model' and other keys"),
-                    "the training run", accepted_keys());
-  take_axes(map, run);
-  for (const Knob& knob : kKnobs)
-    if (const YamlNode* found = map.find(knob.key()); found != nullptr && knob.place == Knob::kInFile) {
-      take_knob(*found, knob, run);
-      run.places[knob.key()] = found->place();
-    }
-  if (run.steps && run.epochs) map.find("epochs")->fail("there are steps too; write one of them");
-  if (const YamlNode* found = map.find("eval_every"); found != nullptr && run.eval_batches == int64_t{0})
-    found->fail("changes nothing: eval_batches 0 evaluates nothing; leave out one of them");
+                    "the training run", keys);
+  run.axes = axes_in(map);
+  take_knobs(map, run);
+  for (const std::string& key : settings)
+    if (const YamlNode* found = map.find(key)) run.places[key] = found->place();
   for (const char* key : {"name", "description"})
     if (const YamlNode* found = map.find(key)) static_cast<void>(found->text());
   return run;

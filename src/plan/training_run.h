@@ -1,12 +1,13 @@
-// The settings of a training run, as flags of shardmark train and its YAML file give them. One table, kKnobs,
-// makes both. The file may also have the keys of a suite's training block, each with one value, and it is as
-// strict as a suite: unknown, duplicate and mistyped keys are errors with their place.
+// The settings of a training run, as flags of shardmark train, its --set and its YAML file give them. One
+// table, kKnobs, makes all three. The file may also have the keys of a suite's training block, each with one
+// value, and it is as strict as a suite: unknown, duplicate and mistyped keys are errors with their place.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "schema/axes.h"
 
@@ -40,16 +41,14 @@ struct TrainingRun {
 
 // One setting of a run: a flag and a key of the file, such as "--eval-every" and eval_every.
 struct Knob {
-  const char* flag;
+  const char* flag;   // nullptr: none, the key is given by the file or --set
   const char* group;  // heading in the help
   const char* help;
   std::variant<bool TrainingRun::*, int64_t TrainingRun::*, std::optional<int64_t> TrainingRun::*,
                std::string TrainingRun::*, std::map<std::string, double> TrainingRun::*>
       member;
   std::variant<Whole, Real, Bytes> accepted = values::kSteps;  // the range of a number
-  enum { kFlagAlone, kInFile } place = kFlagAlone;
-
-  std::string key() const;
+  const char* key = nullptr;                                   // nullptr: there is only the flag
 };
 extern const std::vector<Knob> kKnobs;
 
@@ -64,6 +63,10 @@ auto visit_knob(const Knob& knob, TrainingRun& run, Visit&& visit) {
 // the first key that the message names, by its own name or by its flag. Flags in the text are replaced by
 // their keys.
 std::string located(const TrainingRun& run, std::string text);
+
+// Takes values that were typed as --set KEY=VALUE, with the keys of the file: knobs go into the run, and the
+// axes are returned. Throws UsageError.
+std::map<std::string, AxisValue> take_typed(const std::vector<std::string>& texts, TrainingRun& run);
 
 // Throw UsageError with the place: "run.yaml:3:8: model: a training run has one model, not a list".
 TrainingRun read_training_run(const std::string& path);

@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/key_value.h"
 #include "schema/file.h"
 
 namespace shardmark {
@@ -94,8 +95,8 @@ std::string read_text(const std::string& path, const std::string& advice) {
   throw UsageError(path + ": cannot be read: " + std::strerror(ENOENT) + "; " + advice);
 }
 
-YamlNode::YamlNode(const YAML::Node& node, std::string path, std::string key)
-    : node_(node), path_(std::move(path)), key_(std::move(key)) {
+YamlNode::YamlNode(const YAML::Node& node, Origin origin, std::string key)
+    : node_(node), origin_(std::move(origin)), key_(std::move(key)) {
   const std::string& tag = node_.Tag();  // "?" a plain scalar, "!" a quoted one
   if (!tag.empty() && tag != "?" && tag != "!")
     fail("tags such as '" + tag + "' have no meaning here; remove it");
@@ -107,13 +108,30 @@ YamlNode YamlNode::parse(const std::string& text, const std::string& path, const
     const YAML::Node root = YAML::Load(text);
     require_one_document(text, path);
     if (root.IsNull()) throw UsageError(path + ":1:1: empty; " + what + " (see suites/README.md)");
-    return {root, path, ""};
+    return {root, {path}, ""};
   } catch (const YAML::Exception& error) {
     throw UsageError(place_in(path, error.mark) + "not valid YAML: " + printable(error.msg, ""));
   }
 }
 
-std::string YamlNode::place_of(const YAML::Node& node) const { return place_in(path_, node.Mark()); }
+YamlNode YamlNode::of_flag(const std::vector<std::string>& texts, const std::string& flag,
+                           const std::vector<std::string>& accepted) {
+  YAML::Node map(YAML::NodeType::Map);
+  for (const std::string& text : texts) {
+    const auto [key, value] = key_value(text, flag, accepted);
+    const YamlNode read = parse(value, flag + " " + key, "a value is expected");
+    const size_t dot = key.find('.');
+    if (dot == std::string::npos)
+      map[key] = read.node_;
+    else
+      map[key.substr(0, dot)][key.substr(dot + 1)] = read.node_;
+  }
+  return {map, {flag, /*has_lines=*/false}, ""};
+}
+
+std::string YamlNode::place_of(const YAML::Node& node) const {
+  return origin_.has_lines ? place_in(origin_.name, node.Mark()) : origin_.name + ": ";
+}
 
 void YamlNode::fail(const std::string& message) const {
   throw UsageError(place() + (key_.empty() ? "" : key_ + ": ") + message);
@@ -141,7 +159,7 @@ std::vector<YamlNode> YamlNode::items() const {
   if (!is_list()) return {*this};
   std::vector<YamlNode> items;
   items.reserve(node_.size());
-  for (size_t i = 0; i < node_.size(); ++i) items.push_back({node_[i], path_, key_});
+  for (size_t i = 0; i < node_.size(); ++i) items.push_back({node_[i], origin_, key_});
   if (items.empty()) fail("an empty list; write at least one value");
   for (const auto& item : items)
     if (item.is_list()) item.fail("a list in a list; an axis is one flat list");
@@ -153,12 +171,12 @@ std::vector<YamlNode> YamlNode::entries() const {
   std::vector<YamlNode> entries;
   std::set<std::string> seen;
   for (const auto& pair : node_) {
-    const YamlNode key(pair.first, path_, key_);
+    const YamlNode key(pair.first, origin_, key_);
     if (!pair.first.IsScalar() || has_control(pair.first.Scalar()))
       key.fail("expected a word as key, got " + key.describe());
     if (!seen.insert(pair.first.Scalar()).second)
       key.fail("key " + key.describe() + " is given twice; keep one");
-    entries.push_back({pair.second, path_, pair.first.Scalar()});
+    entries.push_back({pair.second, origin_, pair.first.Scalar()});
     entries.back().key_node_.reset(pair.first);
   }
   return entries;

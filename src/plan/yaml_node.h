@@ -23,6 +23,11 @@ class YamlNode {
   // should be), or has more than one document.
   static YamlNode parse(const std::string& text, const std::string& path,
                         const std::string& what = "a suite is a map with 'training' or 'collectives'");
+  // A map of values that were typed on the command line, such as "clip_norm=1", "tensor=[1, 2]" or
+  // "sampling.time_limit=5": each value is written as in a file, and a dot leads into a map. The last value
+  // of a key counts. Errors have the flag as their place, and keys that are not among `accepted` are errors.
+  static YamlNode of_flag(const std::vector<std::string>& texts, const std::string& flag,
+                          const std::vector<std::string>& accepted);
 
   // The place, as "suites/x.yaml:7:12: ". It is that of the key if there is no value.
   std::string place() const { return place_of(is_null() && key_node_.IsScalar() ? key_node_ : node_); }
@@ -64,12 +69,17 @@ class YamlNode {
   std::string describe() const;
 
  private:
-  YamlNode(const YAML::Node& node, std::string path, std::string key);
+  // Where a node comes from: lines of a file, or a flag, which has no lines.
+  struct Origin {
+    std::string name;
+    bool has_lines = true;
+  };
+  YamlNode(const YAML::Node& node, Origin origin, std::string key);
   std::string place_of(const YAML::Node& node) const;
 
   YAML::Node node_;
   YAML::Node key_node_;
-  std::string path_;
+  Origin origin_;
   std::string key_;
 };
 

@@ -92,7 +92,7 @@ class Contender:
 def exported(args, study):
     """Ours from the study that the run wrote: the same numbers as train_peer.py's."""
     def parse(_):
-        export = subprocess.run([args.program, "export", study, "--json", "-"], capture_output=True, text=True, check=True)
+        export = subprocess.run([args.program, "report", study, "--raw", "--json"], capture_output=True, text=True, check=True)
         os.unlink(study)
         document = json.loads(export.stdout)
         point = document["points"][0]
@@ -114,7 +114,7 @@ def contenders(args, model, batch, folder):
 
     def train(strategy, *flags):
         return [args.program, "train", "--device", args.device, "--threads", str(args.threads), "--model", model, "--batch-size",
-                batch, "--precision", args.precision, "--strategy", strategy, "--eval-batches", "0", *flags]
+                batch, "--precision", args.precision, "--strategy", strategy, "--set", "eval_batches=0", f"log_every={steps}", *flags]
 
     first = Contender("weights", 1, train("single", "--steps", "1", "--lr", "0", "--save-weights", weights, "--overwrite"),
                       parse=lambda text: {})
@@ -124,8 +124,7 @@ def contenders(args, model, batch, folder):
 
     def ours(name, strategy, ranks, *flags):
         study = f"{folder}/{name}.h5"
-        return Contender(name, ranks, train(strategy, "--steps", str(steps), "--log-every", str(steps), "--weights", weights,
-                                            "-o", study, *flags), parse=exported(args, study))
+        return Contender(name, ranks, train(strategy, "--steps", str(steps), "--weights", weights, "-o", study, *flags), parse=exported(args, study))
 
     def peer(name, framework, bases, precision=args.precision, note=""):
         return Contender(name, bases[0].ranks, [args.python, str(HERE / "train_peer.py"), "--framework", framework, "--model", model,
@@ -136,10 +135,10 @@ def contenders(args, model, batch, folder):
     mixed = args.precision == "bf16"
     alone = [single]  # our contenders on one rank
     if args.device == "cuda":
-        kernels = ["--kernels", "fused"] if mixed and not model.startswith("resnet") else []
+        kernels = ["--set", "kernels=fused"] if mixed and not model.startswith("resnet") else []
         if kernels:
             alone.append(ours("single, fused", "single", 1, *kernels))
-        alone.append(ours("single, graphs", "single", 1, *kernels, "--graph", "true"))
+        alone.append(ours("single, graphs", "single", 1, *kernels, "--set", "graph=true"))
     autocast = "autocast" if mixed else ""
     loop = beside(args, "shardmark_libtorch_loop")
     command = [loop, model, batch, args.precision, args.device, str(args.warmup), str(args.steps)]

@@ -41,9 +41,9 @@ refused() { # the text of the one line, then the arguments
   [ "$(wc -l <"$scratch/lines")" = 1 ] || fail "$*: not one line"
   grep -q -- "$words" "$scratch/lines" || fail "$*: the line does not say '$words'"
 }
-refused "-n is the number of ranks in all commands" all_reduce -n 5
-refused "-o is a file to write in all commands; the operator: --op" all_reduce -o max
-refused "one rank has one GPU" all_reduce -g 8
+refused "-n: the number of ranks in all commands" all_reduce -n 5
+refused "-o: a file to write in all commands; the operator is --op" all_reduce -o max
+refused "-g: one rank has one GPU" all_reduce -g 8
 refused "average of integers" all_reduce -d int32 --op avg
 refused "--minbytes 8 is above --maxbytes 4" all_reduce -b 8 -e 4
 refused "makes more than 100000 sizes" all_reduce -b 8 -e 1TiB -i 1

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark completion: every flag of every command that --help-all lists is offered, and every word that a flag takes; in bash,
+# shardmark --completion: every flag of every command that --help-all lists is offered, and every word that a flag takes; in bash,
 # with the variables that readline sets, and in zsh, where it is installed, by keys typed into it.
 set -euo pipefail
 # shellcheck source=tests/cli/checks.bash
 source "$(dirname "$0")/checks.bash"
 
-"$shardmark" completion bash >script.bash
-"$shardmark" completion zsh >_shardmark
+"$shardmark" --completion bash >script.bash
+"$shardmark" --completion=zsh >_shardmark
+command=--completion
 refuses 'bash, zsh' fish
+refuses 'completion'
 [[ $(head -n 1 _shardmark) == '#compdef shardmark' ]] || fail "zsh would not load: $(head -n 1 _shardmark)"
 mkdir suites && touch suites/mine.yaml suites/quick.yaml 'a study.h5'
 # shellcheck source=/dev/null
@@ -48,11 +50,13 @@ offers 'shardmark list zer' zero3 ...
 offers 'shardmark launch quick -- --steps 2 --strategy zer' zero3 ...
 offers 'shardmark launch quick -- --launcher' ''
 offers 'shardmark --vers' --version
-offers 'shardmark completion ' bash zsh
+offers 'shardmark --completion ' bash zsh
+offers 'shardmark --completion b' bash
+offers 'shardmark list ref' reference
+offers 'shardmark plan quick --set ' ''
 if [[ -x $shardmark-torch ]]; then
   offers 'shardmark run quick --device c' cpu cuda
   offers 'shardmark collective all_re' all_reduce
-  offers 'shardmark train --recompute ' full none
 fi
 
 # Every flag and every word of a flag, as --help-all has them.

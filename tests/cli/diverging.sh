@@ -37,7 +37,7 @@ status=0
 timeout 600 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2 "$program" run suite.yaml -o x.h5 \
   --device cpu --openmetrics x.prom >out 2>err || status=$?
 [[ $status == 1 ]] || fail "exit status $status instead of 1: some points are wrong"
-"$program" export x.h5 --json - >all.json 2>err || fail "export"
+"$program" report x.h5 --raw --json >all.json 2>err || fail "report --raw"
 python3 - <<'P' || fail "outcomes"
 import json
 points = json.load(open("all.json"))["points"]
@@ -47,7 +47,7 @@ for point in points:
     assert point["outcome"] == ("wrong" if diverges else "ok"), (point["outcome"], point["reason"])
     assert not diverges or "is not finite at step 2, as on one device: training diverges" in point["reason"], point["reason"]
 P
-for words in report "export --csv csv" "report --openmetrics y.prom" "report --html y.html"; do
+for words in report "report --raw --csv csv" "report --openmetrics y.prom" "report --html y.html"; do
   # shellcheck disable=SC2086
   set -- $words
   "$program" "$1" x.h5 "${@:2}" >out 2>err || fail "$words"

@@ -191,7 +191,7 @@ collectives:
 Y
 ranks 2 --mca btl tcp,self "$program" run tiny.yaml -o x.h5 --device cpu >out 2>err || fail "a run with a warning: $(cat err)"
 has err "warning: ranks 0-1: OMPI_MCA_btl=tcp,self keeps MPI from using shared memory" "2 ranks on 1 node"
-"$program" export x.h5 --json x.json >out 2>err || fail "export: $(cat err)"
+"$program" report x.h5 --raw --json >x.json 2>err || fail "report --raw: $(cat err)"
 python3 - <<'P' || fail "preflight and placement are not in the study"
 import json
 study = json.load(open("x.json"))

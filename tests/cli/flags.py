@@ -16,16 +16,13 @@ training: {model: mlp, strategy: ddp, batch_size: 1, ranks: 1}
 # The cheapest valid command line of each command. A flag that is already in it is replaced.
 BASE = {
     "collective": ["all_reduce", "-b", "8", "-e", "8", "--iters", "1", "--device", "cpu"],
-    "completion": ["bash"],
     "compare": ["small.h5", "again.h5"],
     "doctor": ["--device", "cpu"],
-    "export": ["small.h5", "--json", "-"],
     "import": ["osu.txt", "-o", "new.h5", "--ranks", "2", "--device", "cpu", "--transport", "mpi"],
     "launch": ["tiny.yaml", "--print", "--container", "apptainer"],  # which needs no ranks in the build
     "list": [],
     "plan": ["tiny.yaml"],
     "predict": ["shaped.h5", "--ranks", "8"],
-    "reference": ["list"],
     "report": ["small.h5"],
     "run": ["tiny.yaml", "-o", "new.h5", "--device", "cpu", "-q"],
     "submit": ["tiny.yaml", "--print"],

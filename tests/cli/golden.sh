@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # QUICK
-# Everything that report, export, compare, predict and plan write for the studies in tests/data/golden, against the committed
+# Everything that report, compare, predict and plan write for the studies in tests/data/golden, against the committed
 # expectation. A change of the analysis that should not change any output must leave this test green.
 #   UPDATE=1 tests/cli/golden.sh build/shardmark    writes the expectation anew; read the difference before you commit it
 #   KEEP=folder tests/cli/golden.sh build/shardmark also leaves all outputs in a new folder, to compare two programs with diff -r
@@ -65,7 +65,7 @@ hashes() {
 
 shows report-special report layouts.h5 sustained.h5 settings.h5 together.h5
 
-failures=(--restart 10m --checkpoint-write 60s)
+failures=(--failures restart=10m checkpoint_write=60s)
 
 # --- predict, which runs beside the rest in a folder of its own -----
 predicts() {  # predicts NAME ARGUMENT...
@@ -79,7 +79,7 @@ all_predictions() {
   local network=(--network ndr400 --node-link nvlink4 --ranks-per-node 8)
   predicts here shaped.h5 --ranks 2..64
   predicts cluster shaped.h5 --ranks 8..4096 "${network[@]}" --memory 80GiB --price 2
-  predicts failures shaped.h5 --ranks 8..512 "${network[@]}" "${failures[@]}" --failures rsc1 --watts 700 --price 2
+  predicts failures shaped.h5 --ranks 8..512 "${network[@]}" "${failures[@]}" rate=rsc1 watts=700 --price 2
   predicts strong shaped.h5 --ranks 8,16,24 --global-batch 64 --strategy ddp 'fsdp(shard=gradients)'
   predicts layouts shaped.h5 --ranks 8 --layouts --global-batch 16
   predicts scaling scaling.h5 --ranks 2..32
@@ -97,7 +97,7 @@ cp -r "$dir/work" "$dir/beside"
 (trap - EXIT; cd "$dir/beside"; all_predictions) &
 predictions=$!
 
-# --- report and export: each study, and studies together ------------------------------------------------------------------
+# --- report: each study, and studies together ------------------------------------------------------------------
 options=(--price 2 --link 'mine=5us,25GB/s')
 reports() {  # reports NAME STUDY...
   local name=$1
@@ -121,11 +121,11 @@ singles=(scaling layouts forms memory collectives collectives_elsewhere sustaine
   import_nccl_twice import_damaged import_osu import_imb import_training import_names import_mlperf small shaped h100-gpu-single slow1)
 for study in "${singles[@]}"; do
   reports "$study" "$study.h5"
-  hashes "export-$study-json" export "$study.h5" --json -
+  hashes "report-$study-raw-json" report "$study.h5" --raw --json
 done
 for study in scaling collectives together failures shaped h100-gpu-single; do
   in_other_forms "$study" "$study.h5"
-  hashes "export-$study" export "$study.h5" --csv o
+  hashes "report-$study-raw" report "$study.h5" --raw --csv o
 done
 in_other_forms two_machines collectives.h5 collectives_elsewhere.h5
 reports two_machines collectives.h5 collectives_elsewhere.h5
@@ -140,7 +140,7 @@ hashes report-many-page report "${many[@]}" --html o
 hashes report-many-plots report "${many[@]}" --plots o
 hashes report-many-metrics report "${many[@]}" --openmetrics o
 
-shows report-goodput report scaling.h5 train.h5 "${failures[@]}" --failures 0.01 --checkpoint-read 30s --price 2 --watts 300 --table goodput --explain
+shows report-goodput report scaling.h5 train.h5 "${failures[@]}" rate=0.01 checkpoint_read=30s watts=300 --price 2 --table goodput --explain
 hashes report-goodput-page report scaling.h5 "${failures[@]}" --html o
 hashes report-goodput-json report scaling.h5 "${failures[@]}" --json
 shows report-costs report scaling.h5 h100-gpu-single.h5 --price 2 --table strategies
@@ -185,9 +185,9 @@ hashes plan-csv plan plan.yaml --csv o
 hashes plan-markdown plan plan.yaml --markdown
 shows plan-small-memory plan plan.yaml -n 2 --memory 512MiB
 shows plan-impossible plan scaling.yaml -n 4 --model gpt2 --memory 1GiB --table impossible
-shows plan-step-ddp plan --step ddp --model 'gpt2(layers=2)' -n 2 --accumulation 2 --clip 1
-shows plan-step-fsdp plan --step 'fsdp(prefetch=2)' --model 'gpt2(layers=2)' -n 4 --recompute 1
-shows plan-step-stages plan --step zero3 --model 'gpt2(layers=4)' -n 8 --rank 3 --tensor 2 --pipeline 2 --accumulation 2
+shows plan-step-ddp plan --step ddp --model 'gpt2(layers=2)' -n 2 --set accumulation=2 clip_norm=1
+shows plan-step-fsdp plan --step 'fsdp(prefetch=2)' --model 'gpt2(layers=2)' -n 4 --set checkpointing=full
+shows plan-step-stages plan --step zero3 --model 'gpt2(layers=4)' -n 8 --rank 3 --set tensor=2 pipeline=2 accumulation=2
 
 # --- against the expectation --------------------------------------------------------------------------------------------------
 wait "$predictions" || { echo "FAILED: the predictions did not end"; exit 1; }

@@ -21,15 +21,15 @@ printf 'collectives: {operation: all_reduce, bytes: 64, transport: mpi}\n' >call
 
 # report: --table leaves out the table that the flag affects.
 idle 'add --table strategies' report small.h5 --table memory --price 2
-idle 'add --table goodput' report small.h5 --table strategies --restart 10m --checkpoint-write 1s
+idle 'add --table goodput' report small.h5 --table strategies --failures restart=10m checkpoint_write=1s
 idle '--price' report small.h5 --table memory --table goodput --price 2
 idle 'add --table interconnects' report small.h5 --table strategies --price 2 --link mine=5us,12.5GB/s
 "$shardmark" report small.h5 --table memory --table cost --price 2 >out
-"$shardmark" report small.h5 --restart 10m --checkpoint-write 1s --table goodput --price 2 >out
+"$shardmark" report small.h5 --failures restart=10m checkpoint_write=1s --table goodput --price 2 >out
 
 # --overwrite, where nothing is written.
 for line in 'report small.h5' 'report small.h5 --csv -' 'report small.h5 --json' 'predict shaped.h5 --ranks 8' 'predict --model gpt2' \
-  'compare small.h5 again.h5' 'export small.h5 --json -' 'reference list' 'plan tiny.yaml'; do
+  'compare small.h5 again.h5' 'report small.h5 --raw --json' 'plan tiny.yaml'; do
   # shellcheck disable=SC2086
   idle '--overwrite changes nothing here: it replaces files' $line --overwrite
 done
@@ -41,19 +41,19 @@ idle '--step' predict --table overhead --step 100ms
 idle '--margin' compare small.h5 again.h5 --write-baseline b.json --margin 3
 idle '--csv' compare small.h5 again.h5 --write-baseline b.json --csv folder
 idle '--steps' plan tiny.yaml --duration 1m --steps 5
-idle '--time-limit' plan tiny.yaml --duration 1m --time-limit 5
+idle '--raw' report small.h5 --raw
 idle 'after --: --steps' launch tiny.yaml --print --container apptainer -- --duration 1m --steps 5
 idle '--report' launch tiny.yaml --print --container apptainer --report
 (unset SLURM_JOB_ID && idle '--requeue' launch tiny.yaml --requeue)
 
 # In a single step, a value of an axis without effect is refused.
-idle '--pipeline-schedule: pipeline_schedule gpipe' plan --step ddp --pipeline-schedule gpipe
-idle '--stages: stages blocks' plan --step ddp --stages blocks
-idle '--rank-order: rank_order pp-dp' plan --step ddp -n 2 --pipeline 2 --rank-order pp-dp
-idle '--reduce-dtype: reduce_dtype fp32' plan --step ddp --reduce-dtype fp32
+idle '--set: pipeline_schedule gpipe' plan --step ddp --set pipeline_schedule=gpipe
+idle '--set: stages blocks' plan --step ddp --set stages=blocks
+idle '--set: rank_order pp-dp' plan --step ddp -n 2 --set pipeline=2 rank_order=pp-dp
+idle '--set: reduce_dtype fp32' plan --step ddp --set reduce_dtype=fp32
 idle '--step: prefetch 2 of fsdp' plan --step 'fsdp(shard=gradients, prefetch=2)'
-"$shardmark" plan --step ddp --pipeline-schedule 1f1b --stages flops >out
-"$shardmark" plan --step ddp --precision bf16 --reduce-dtype fp32 >out
+"$shardmark" plan --step ddp --set pipeline_schedule=1f1b stages=flops >out
+"$shardmark" plan --step ddp --precision bf16 --set reduce_dtype=fp32 >out
 
 # A plan merges points that run the same step, and says so once.
 printf 'training: {model: mlp, strategy: ddp, batch_size: 1, pipeline_schedule: [gpipe, 1f1b, zero_bubble], stages: [flops, blocks]}\n' >same.yaml
@@ -65,7 +65,7 @@ has err 'warning: same.yaml: pipeline_schedule gpipe, zero_bubble changes nothin
 # The first screen shows what a flag adds.
 "$shardmark" report small.h5 --price 2 >out
 has out 'Costs are at 2.000 per GPU-hour.' 'cost of 10^6' 'Tables, each with --table NAME'
-"$shardmark" report small.h5 --restart 10m --checkpoint-write 1s >out
+"$shardmark" report small.h5 --failures restart=10m checkpoint_write=1s >out
 has out 'Goodput'
 "$shardmark" report small.h5 --link mine=5us,12.5GB/s >out
 has out 'mine'
@@ -73,7 +73,7 @@ has out 'mine'
 
 if [[ -x $shardmark-torch ]]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  idle '--eval-every' train --model mlp --eval-every 1 --eval-batches 0
+  idle '--eval-every' train --model mlp --eval-every 1 --set eval_batches=0
   idle '--overwrite' doctor --overwrite
   idle '--transport' doctor --transport mpi
   idle '--stepbytes' collective all_reduce -i 8 -f 2
@@ -81,8 +81,8 @@ if [[ -x $shardmark-torch ]]; then
   idle '--steps' run tiny.yaml -o x.h5 --duration 1m --steps 5
   idle '--trace' run calls.yaml -o x.h5 --device cpu --trace traces
   idle '--transport mpi' run calls.yaml -o x.h5 --device cpu --transport mpi
-  idle '--reduce-dtype' train --model mlp --device cpu --reduce-dtype fp32
-  idle '--rank-order' train --model mlp --device cpu --rank-order pp-dp
+  idle '--set: reduce_dtype' train --model mlp --device cpu --set reduce_dtype=fp32
+  idle '--set: rank_order' train --model mlp --device cpu --set rank_order=pp-dp
   idle '--strategy' train --model mlp --device cpu --strategy 'fsdp(shard=optimizer, prefetch=0)'
   printf 'model: mlp\neval_batches: 0\neval_every: 1\n' >train.yaml
   command=train

@@ -21,7 +21,7 @@ has out 'theirs.h5: 10 points of 1 launch, imported from nccl-2.13-two-nodes.log
 has report 'imported from nccl-2.13-two-nodes.log (nccl-tests)' '16 ranks of 2 nodes (NVIDIA H100 80GB HBM3) over nccl' 'all_reduce'
 "$shardmark" report theirs.h5 --table collectives.all_reduce_16 >report
 has report '8,589,934,592' '81,958' '197'
-"$shardmark" export theirs.h5 --json - >json
+"$shardmark" report theirs.h5 --raw --json >json
 has json '"hash"' '"flags"' '"times"' 'mean over iterations'
 
 # Two files are two launches, and two imported studies are compared launch by launch.
@@ -107,7 +107,7 @@ warned 'kept as written' 'GPT-3 (175B)' 'Megatron TP8, PP2'
 has report 'GPT-3 (175B)' 'DDP (torch)' 'Llama 3.1 8B' 'bert-large: phase 2' 'llama:8b'
 "$shardmark" report names.h5 --html names.html >out
 has names.html 'GPT-3 (175B)'
-"$shardmark" export names.h5 --json names.json
+"$shardmark" report names.h5 --raw --json >names.json
 python3 - <<'PYTHON' || fail "names in JSON: $(head -c 2000 names.json)"
 import json
 text = open("names.json").read()

@@ -85,8 +85,8 @@ for flag in $(PATH=$PATH "$program" run --help-all | grep -oE '^ +(-[a-z],)?--[a
   case $flag in --help | --help-all | --output | --resume | --rerun-failed | --ranks | --repetition) continue ;; esac    # launch has them, too, or gives them
   says_launch "$flag belongs to run: shardmark launch tiny -- $flag" "$flag"
 done
-says_launch "--strategy, --quiet belong to run: shardmark launch tiny -n 2 -- --strategy 'fsdp(shard=full)' --quiet --seed 3" \
-  --strategy 'fsdp(shard=full)' -n 2 --quiet -- --seed 3
+says_launch "--strategy, --quiet belong to run: shardmark launch tiny -n 2 -- --strategy 'fsdp(shard=full)' --quiet --set seed=3" \
+  --strategy 'fsdp(shard=full)' -n 2 --quiet -- --set seed=3
 says_launch "--steps belongs to run: shardmark launch tiny -- --steps=3" --steps=3
 says_launch "--strategy belongs to run: shardmark launch tiny -n 2 -- --strategy ddp fsdp" --strategy ddp fsdp -n 2
 says_launch "were not expected: --frob --grab (see shardmark launch --help)" --frob --grab
@@ -117,7 +117,7 @@ runs "$program" submit suites/tiny.yaml --time 90m --print; ends 0; has "#SBATCH
 runs "$program" submit suites/tiny.yaml --time 1-02 --print; ends 0; has "#SBATCH --time=1-02:00:00"
 for time in soon -1:00:00 inf 1e9h 25:61:61; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "90m, 2h"; done
 for time in 999999d 9999-25; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "at most 365d"; done
-runs "$program" submit suites/tiny.yaml --print -- --time-limit 1e300; ends 2; lacks "#SBATCH"
+runs "$program" submit suites/tiny.yaml --print -- --set sampling.time_limit=1e300; ends 2; lacks "#SBATCH"
 LAUNCHER=torchrun runs "$program" submit suites/tiny.yaml --print; ends 2; has "LAUNCHER=torchrun" "mpirun, srun"
 runs "$program" submit suites/tiny.yaml --time 2m --print; ends 2; has "signalled 120 s before"
 # The printed script is the one that is submitted: it contains the account and partition of env.sh, and the flags for
@@ -168,7 +168,7 @@ rm bin/timeout bin/scontrol
 # --- deaths -----------------------------------------------------------------------------------------------------------
 # outcomes STUDY: prints how many points have each outcome, with the number of attempts.
 outcomes() {
-  "$program" export "$1" --json - | python3 -c '
+  "$program" report "$1" --raw --json | python3 -c '
 import collections, json, sys
 points = json.load(sys.stdin)["points"]
 assert len({p["id"] for p in points}) == len(points) == 12, len(points)

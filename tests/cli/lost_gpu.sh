@@ -33,7 +33,7 @@ runs timeout 120 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=--overs
   --launcher-flag=-x --launcher-flag="LD_PRELOAD=$dir/lose.so" \
   --launcher-flag=-x --launcher-flag="SHARDMARK_LOSE_GPU=$dir/there" -o launched.h5
 ends 0; has "has lost its device" "it is tried once more" "first attempt failed: failed: rank 1 on"
-"$program" export launched.h5 --json - | python3 -c '
+"$program" report launched.h5 --raw --json | python3 -c '
 import json, sys
 points = json.load(sys.stdin)["points"]
 assert [p["outcome"] for p in points] == ["ok"] * 3, points

@@ -28,7 +28,7 @@ fails_to_print --help
 fails_to_print --help-all
 fails_to_print report --help
 fails_to_print report small.h5
-fails_to_print export small.h5 --json -
+fails_to_print report small.h5 --raw --json
 fails_to_print predict --model gpt2
 fails_to_print submit plan.yaml --print
 fails_to_print launch plan.yaml -n 1 --container x --print
@@ -51,11 +51,9 @@ touch out err
 is_too_long 3 plan plan.yaml
 is_too_long 3 report small.h5 --all
 is_too_long 2 report small.h5 --html page.html
-is_too_long 2 export small.h5 --json long.json
 is_too_long 2 compare --write-baseline baseline.json small.h5
 
 # --- files that are read ----------------------------------------------------------------------------------------------
-"$program" export small.h5 --json small.json >/dev/null
 cp -r . ../"$(basename "$dir").kept"
 kept=$(realpath ../"$(basename "$dir").kept")
 trap 'rm -rf "$dir" "$kept"' EXIT
@@ -75,12 +73,11 @@ for study in small.h5.journal shaped.h5; do
     spares report "${study%.journal}" --html "$name" --overwrite
   done
   for name in "$study" links/hard; do
-    spares export "${study%.journal}" --json "$name" --overwrite
     spares compare --write-baseline "$name" "${study%.journal}"
   done
   ln -sf "../$study" tables/strategies.csv; ln -sf "../$study" tables/points.csv; ln -sf "../$study" tables/differences.csv
   spares report "${study%.journal}" --csv tables --table strategies --overwrite
-  spares export "${study%.journal}" --csv tables --overwrite
+  spares report "${study%.journal}" --raw --csv tables --overwrite
   rm tables/*
 done
 spares report small.h5 --html small.h5.samples --overwrite
@@ -91,7 +88,6 @@ spares report small.h5 shaped.h5 --plots plots --overwrite
 # --- what is no file --------------------------------------------------------------------------------------------------
 mkdir folder; ln -s folder link
 spares report small.h5 --html folder --overwrite
-spares export small.h5 --json link --overwrite
 spares compare --write-baseline folder small.h5
 mkfifo pipe    # it is written to, and is still a pipe
 cat pipe >page & "$program" report small.h5 --html pipe --overwrite >out; wait $!

@@ -106,14 +106,14 @@ says "suites/quick.yaml" list
 says "fsdp" list
 
 # A step takes nothing of a suite, and a suite nothing of a step.
-says "backward of h.0" plan --step ddp --model "gpt2(layers=1)" -n 2 --accumulation 2
+says "backward of h.0" plan --step ddp --model "gpt2(layers=1)" -n 2 --set accumulation=2
 says "executed by rank 1 of 2" plan --step zero3 --model "gpt2(layers=1)" -n 2 --rank 1
-says "forward again of h.0" plan --step fsdp --model "gpt2(layers=1)" -n 2 --recompute 1
-says "forward again of h.0" plan --step fsdp --model "gpt2(layers=1)" -n 2 --recompute full
-refused "a word that is none of the axis" "--recompute: expected" plan --step fsdp --model "gpt2(layers=1)" -n 2 --recompute all
-says "sum the squares of the gradients" plan --step ddp --model mlp -n 2 --clip 1
+says "forward again of h.0" plan --step fsdp --model "gpt2(layers=1)" -n 2 --set checkpointing=1
+says "forward again of h.0" plan --step fsdp --model "gpt2(layers=1)" -n 2 --set checkpointing=full
+refused "a word that is none of the axis" "--set: checkpointing: expected" plan --step fsdp --model "gpt2(layers=1)" -n 2 --set checkpointing=all
+says "sum the squares of the gradients" plan --step ddp --model mlp -n 2 --set clip_norm=1
 refused "a rank too many" "--rank 2: expected a rank from 0 to 1, of 2 ranks (-n)" plan --step ddp -n 2 --rank 2
-for flag in --json --all --explain "--csv $dir/csv" --markdown "--table training" "--memory 1GiB" "--repeats 2" "--seed 1"; do
+for flag in --json --all --explain "--csv $dir/csv" --markdown "--table training" "--memory 1GiB" "--repeats 2"; do
   # shellcheck disable=SC2086
   refused "a step with $flag" "--step excludes ${flag%% *}" plan --step ddp -n 2 $flag
 done
@@ -134,7 +134,7 @@ for pipeline in 1 2; do
     $pipeline >"$dir/long.yaml"
   says "at most 100000 work; take accumulation 25000 or less" plan "$dir/long.yaml"
 done
-refused "a long step" "take accumulation" plan --step ddp --model "gpt2(layers=14)" -n 2 --pipeline 2 --pipeline-schedule "interleaved(chunks=2)" --accumulation 65536
+refused "a long step" "take accumulation" plan --step ddp --model "gpt2(layers=14)" -n 2 --set pipeline=2 "pipeline_schedule=interleaved(chunks=2)" accumulation=65536
 printf 'ranks: 4096\ntraining: {model: {gpt2: {layers: 4096, width: 8, heads: 2, sequence: 8, vocabulary: 16}}, strategy: ddp, batch_size: 1, pipeline: 64, accumulation: 64}\n' >"$dir/long.yaml"
 says "take accumulation 24 or less" plan "$dir/long.yaml"
 

@@ -48,20 +48,20 @@ refuses 'nothing fits into' shaped.h5 --ranks 8 --layouts --memory 1MiB -o other
 [[ ! -e other.yaml ]] || fail "a suite of nothing: $(cat other.yaml)"
 
 # The cost of failures. The shares for Llama 3's failure rate are the same as in tests/unit/analysis_goodput_test.cpp.
-failures=(--restart 10m --checkpoint-write 60s)
-"$shardmark" predict shaped.h5 --ranks 8..65536 --network ndr400 --node-link nvlink4 --ranks-per-node 8 "${failures[@]}" --price 2 --watts 700 >goodput
+failures=(--failures restart=10m checkpoint_write=60s)
+"$shardmark" predict shaped.h5 --ranks 8..65536 --network ndr400 --node-link nvlink4 --ranks-per-node 8 "${failures[@]}" watts=700 --price 2 >goodput
 has goodput 'Goodput: what failures leave' 'as Llama 3, 419 unplanned interruptions' '97.10' '85.37' '66.35' '10^9 tokens' 'kWh'
-"$shardmark" predict shaped.h5 --ranks 8 "${failures[@]}" --failures rsc1 --checkpoint-read 30s --table goodput --explain >goodput
+"$shardmark" predict shaped.h5 --ranks 8 "${failures[@]}" rate=rsc1 checkpoint_read=30s --table goodput --explain >goodput
 has goodput 'as RSC-1, 6.50 failures' 'Daly, FGCS 22(3), 2006' 'Bougeret et al., SC 2011'
 ! grep -q 'kWh' goodput || fail "energy that nobody measured or gave: $(cat goodput)"
-for flag in '--failures rsc1' '--checkpoint-write 60s' '--checkpoint-read 30s' '--watts 700'; do
-  # shellcheck disable=SC2086
-  refuses '--restart' shaped.h5 $flag
+for text in rate=rsc1 checkpoint_write=60s checkpoint_read=30s watts=700; do
+  refuses 'needs restart=TIME' shaped.h5 --failures "$text"
 done
-refuses 'do not say how long a checkpoint takes; give --checkpoint-write TIME' shaped.h5 --restart 10m
-refuses '--failures: expected llama3, rsc1, rsc2, or a number above 0' shaped.h5 "${failures[@]}" --failures often
-refuses '--watts' shaped.h5 "${failures[@]}" --watts 700 --plots plots
-refuses '--restart' shaped.h5 "${failures[@]}" --trace traces
+refuses 'do not say how long a checkpoint takes; give checkpoint_write=TIME' shaped.h5 --failures restart=10m
+refuses '--failures rate: expected llama3, rsc1, rsc2, or a number above 0' shaped.h5 "${failures[@]}" rate=often
+refuses "--failures: unknown key 'rates'; did you mean 'rate'? accepted: checkpoint_read, checkpoint_write, rate, restart, watts" shaped.h5 --failures rates=1
+refuses 'watts changes tables' shaped.h5 "${failures[@]}" watts=700 --plots plots
+refuses '--failures' shaped.h5 "${failures[@]}" --trace traces
 
 if can_use rsvg-convert; then
   "$shardmark" predict shaped.h5 --ranks 2..64 "${failures[@]}" --plots plots >files

@@ -124,7 +124,7 @@ def plan_accepts(suite, flags):
 def check_program(words):
     """The complaint about `command --flag value ...`, or nothing."""
     if words[0] == "COMMAND" or words[0].startswith("-"):
-        return "" if words[0] in ("COMMAND", "--version", "--help", "--help-all") else f"unknown flag {words[0]}"
+        return "" if words[0] in ("COMMAND", "--version", "--completion", "--help", "--help-all") else f"unknown flag {words[0]}"
     if words[0] == "help":
         return check_program(words[1:] or ["COMMAND"])
     command, rest = words[0], words[1:]

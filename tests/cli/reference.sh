@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # QUICK
-# shardmark reference, and how report and compare use the collection: with the studies of results/reference as if other
+# The reference collection: shardmark list reference, report --share, and how report and compare use it: with the studies of results/reference as if other
 # hosts had measured them, and with studies that are not admitted.
 set -euo pipefail
 
@@ -11,7 +11,7 @@ can_use python3 || exit 77
 single=$home/results/reference/h100-gpu-single.h5
 
 # The launches slow1 ... slow3 have the same points on another host, a fifth slower.
-"$shardmark" export "$single" --json single.json >files
+"$shardmark" report "$single" --raw --json >single.json
 cat >make.py <<'PYTHON'
 import json, sys
 def checksum(text):
@@ -40,7 +40,7 @@ python3 make.py
 
 # The collection is found next to the sources of the program from any directory. It is used on the first screen, as a
 # table, and on the page.
-"$shardmark" reference list >list
+"$shardmark" list reference >list
 has list 'The reference collection' 'NVIDIA H100 80GB HBM3' 'gpu-single' 'gpu-strategies' 'h100-gpu-single.h5'
 is_narrow list
 "$shardmark" report slow1.h5 >screen
@@ -83,23 +83,19 @@ has out 'before, 3 launches after' 'SLOWER' 'on other hosts with equal devices'
 command=compare
 refuses 'none of these points' --reference small.h5
 refuses '--old' --reference small.h5 --old again.h5
-command=reference
+command=report
 
 # Studies that are not admitted: each reason has a line, and nothing is written.
 status=0
-"$shardmark" reference add slow1.h5 --to new >out 2>err || status=$?
+"$shardmark" report slow1.h5 --share new >out 2>err || status=$?
 [[ $status == 2 && ! -e new && ! -s out ]] || fail "an unfinished study was added: exit status $status: $(cat out err)"
 has err 'slow1.h5 does not come into the reference collection:' '  not published: ' '  too few repeats: 12 points'
 status=0
-"$shardmark" reference add "$single" --to new >out 2>err || status=$?
+"$shardmark" report "$single" --share new >out 2>err || status=$?
 [[ $status == 2 && ! -e new ]] || fail "a study was added twice: exit status $status: $(cat out err)"
 has err '  in the collection already'
-refuses 'no folder results/reference here' add shaped.h5
-refuses 'which study?' add
-refuses 'takes no study' list small.h5
-refuses 'action' remove small.h5
-refuses '--to' list --to new
-refuses '--csv' add small.h5 --csv tables
+refuses '--share takes one study, got 2' slow1.h5 slow2.h5 --share new
+refuses '--csv excludes --share' small.h5 --share new --csv tables
 
 # A published study with enough repeats is admitted, without the name of its host.
 if "$shardmark" run --help >run_help 2>&1; then
@@ -109,14 +105,14 @@ sampling: {warmup_steps: 3, min_steps: 60, max_steps: 400}
 training: {model: {mlp: {width: 1024}}, strategy: single, batch_size: 64, ranks: 1}
 YAML
   "$shardmark" run tiny.yaml -o secret.h5 --repeats 3 --device cpu -q 2>err || fail "run: $(cat err)"
-  if "$shardmark" reference add secret.h5 --to new >out 2>err; then    # unless this machine is too busy to measure
+  if "$shardmark" report secret.h5 --share new >out 2>err; then    # unless this machine is too busy to measure
     added=$(cat out)
     [[ -f $added ]] || fail "no file $added"
     for name in "$(uname -n)" tiny.yaml "$PWD"; do
       ! grep -qF -- "$name" "$added" || fail "$name is in $added"
     done
     "$shardmark" report "$added" >screen
-    "$shardmark" reference add secret.h5 --to new 2>err && fail "it was added twice" || has err 'in the collection already'
+    "$shardmark" report secret.h5 --share new 2>err && fail "it was added twice" || has err 'in the collection already'
   else
     echo "left out: adding a study; the one that was measured here has $(grep -c '^shardmark:   ' err) reasons against it"
   fi

@@ -68,7 +68,7 @@ refuses 'metrics.prom exists' small.h5 --openmetrics metrics.prom
 "$shardmark" report small.h5 --openmetrics metrics.prom --overwrite
 ! grep -q H100 metrics.prom || fail "metrics of an earlier report stayed"
 refuses '--openmetrics' small.h5 --openmetrics m.prom --table memory
-refuses '--restart and --link change tables' small.h5 --openmetrics m.prom --price 2
+refuses '--failures and --link change tables' small.h5 --openmetrics m.prom --price 2
 
 "$shardmark" report small.h5 --markdown --table scaling_laws >markdown
 has markdown '## Scaling laws' '| Amdahl | 10.00 |'
@@ -87,12 +87,12 @@ has gpu 'NVIDIA H100 80GB HBM3' 'gpt2_xl' 'fsdp(shard=gradients)' 'energy'
 "$shardmark" report small.h5 --price 2 --table strategies >costs
 has costs 'Costs are at 2.000 per GPU-hour.' '0.2170'
 # The cost of failures for measured points. Flags without effect are refused.
-"$shardmark" report small.h5 --restart 10m --checkpoint-write 60s --failures 0.01 --price 2 --watts 300 --table goodput >goodput
+"$shardmark" report small.h5 --failures restart=10m checkpoint_write=60s rate=0.01 watts=300 --price 2 --table goodput >goodput
 has goodput 'Goodput: what failures leave' 'Failures: 0.0100 for each node and hour; 10 min to restart.' 'cost' 'kWh'
-refuses '--restart' small.h5 --watts 300
-refuses 'do not say how long a checkpoint takes' small.h5 --restart 10m
-refuses '--price and --restart make tables' small.h5 --restart 10m --checkpoint-write 60s --plots plots
-refuses '--restart and --link change tables' small.h5 --restart 10m --checkpoint-write 60s --openmetrics m.prom
+refuses 'needs restart=TIME' small.h5 --failures watts=300
+refuses 'do not say how long a checkpoint takes' small.h5 --failures restart=10m
+refuses '--price and --failures make tables' small.h5 --failures restart=10m checkpoint_write=60s --plots plots
+refuses '--price, --failures and --link change tables' small.h5 --failures restart=10m checkpoint_write=60s --openmetrics m.prom
 "$shardmark" report small.h5 --link mine=5us,12.5GB/s --table interconnects >links
 has links 'mine' 'ndr400'
 

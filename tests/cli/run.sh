@@ -56,7 +56,7 @@ cp "$dir/edited" "$dir/tiny.yaml"
 ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" --resume 2>"$dir/err" || fail "resume with an edited suite: $(cat "$dir/err")"
 [ "$(grep -cF "tiny.yaml was edited since $dir/x.h5 began, and points of both texts are in it: line 9: '    batch_size: 2' is '    batch_size: [2, 3]' now" "$dir/err")" = 1 ] ||
   fail "an edited suite is not told: $(cat "$dir/err")"
-"$program" export "$dir/x.h5" --json - | python3 -c '
+"$program" report "$dir/x.h5" --raw --json | python3 -c '
 import json, sys
 study = json.load(sys.stdin)["environment"]
 before, now = (open(name).read() for name in sys.argv[1:])
@@ -90,8 +90,8 @@ training: {model: {mlp: {features: 1024, width: [16, 1024], layers: 2, classes: 
 ranks: 2
 sampling: {warmup_steps: 1, min_steps: 3, max_steps: 3}
 Y
-ranks 2 run "$dir/memory.yaml" -o "$dir/m.h5" --memory-limit 10MiB 2>"$dir/err" || fail "out of memory ended the sweep: $(cat "$dir/err")"
-"$program" export "$dir/m.h5" --json - | python3 -c '
+ranks 2 run "$dir/memory.yaml" -o "$dir/m.h5" --memory 10MiB 2>"$dir/err" || fail "out of memory ended the sweep: $(cat "$dir/err")"
+"$program" report "$dir/m.h5" --raw --json | python3 -c '
 import json, sys
 outcomes = {point["model"].split("width=")[1].split(",")[0]: point["outcome"] for point in json.load(sys.stdin)["points"]}
 assert outcomes == {"16": "ok", "1024": "out_of_memory"}, outcomes' || fail "not one point of two is out of memory"

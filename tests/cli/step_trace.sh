@@ -87,7 +87,7 @@ ranks 0 run suite.yaml -o y.h5 --device cpu --trace traces --overwrite
 sed 's/strategy: .*/strategy: [auto, ddp, fsdp]/' suite.yaml >auto.yaml
 ranks 0 run auto.yaml -o auto.h5 --device cpu --trace auto
 [[ $(find auto -name '*.json' | wc -l) == 3 && $(find auto -name 'auto-2-ranks-*.json' | wc -l) == 1 ]] || fail "$(ls auto)"
-"$program" export auto.h5 --json - >auto.json 2>err
+"$program" report auto.h5 --raw --json >auto.json 2>err
 python3 - <<'PYTHON' || fail "names of traces"
 import glob, json
 ids = {point["id"] for point in json.load(open("auto.json"))["points"]}
@@ -103,7 +103,7 @@ rm part/ddp-*.json
 ranks 0 run suite.yaml -o part.h5 --device cpu --trace part --resume
 [[ $(find part -name '*.json' | wc -l) == 2 ]] || fail "$(ls part)"
 
-ranks 0 train --device cpu --model "$model" --strategy fsdp --steps 20 --eval-every 4 --eval-batches 1 --log-every 4 --trace steps
+ranks 0 train --device cpu --model "$model" --strategy fsdp --steps 20 --eval-every 4 --set eval_batches=1 log_every=4 --trace steps
 grep -q 'steps 3 to 5: all ranks in steps/steps.json' out err || fail "it does not say what it wrote"
 python3 check.py steps/steps.json 2 3 || fail "the trace of a run"
 

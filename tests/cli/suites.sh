@@ -95,5 +95,5 @@ if "$shardmark" run --help >/dev/null 2>&1; then
   refuses 'nowhere: no such suite here' "$shardmark" run nowhere -o y.h5
 fi
 # The reference collection is installed, too.
-says 'h100-gpu-single.h5' "$shardmark" reference list
+says 'h100-gpu-single.h5' "$shardmark" list reference
 echo 'suites: ok'

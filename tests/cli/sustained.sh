@@ -24,7 +24,7 @@ Y
 "$program" plan "$dir/s.yaml" --duration 90s >"$dir/plan" || fail "plan: $(cat "$dir/plan")"
 grep -q 'at most 90.0 s of timed steps' "$dir/plan" || fail "the plan does not count the duration: $(cat "$dir/plan")"
 ranks 2 run "$dir/s.yaml" -o "$dir/s.h5" --duration 3s 2>"$dir/err" || fail "run: $(cat "$dir/err")"
-"$program" export "$dir/s.h5" --json - >"$dir/s.json" || fail "export"
+"$program" report "$dir/s.h5" --raw --json >"$dir/s.json" || fail "report --raw"
 python3 - "$dir/s.json" <<'P' || exit 1
 import json, sys
 point, = json.load(open(sys.argv[1]))["points"]
@@ -64,7 +64,7 @@ status=0; wait "$run" || status=$?
 [[ $status == 5 ]] || fail "a rank that hangs: status $status, not 5: $(cat "$dir/err")"
 "$program" report --all "$dir/hangs.h5" >"$dir/report" || fail "report of what hung"
 grep -q 'Sustained runs: step time' "$dir/report" && grep -q 'Every row: ended timed_out' "$dir/report" || fail "its intervals are lost: $(cat "$dir/report")"
-"$program" export "$dir/hangs.h5" --json - | python3 -c '
+"$program" report "$dir/hangs.h5" --raw --json | python3 -c '
 import json, sys
 point, = json.load(sys.stdin)["points"]
 assert point["outcome"] == "timed_out" and len(point["samples"]["interval_end"][0]) >= 2, point' || fail "its record has no intervals"
@@ -83,7 +83,7 @@ def peak_and_steps(duration):
     child = subprocess.Popen([program, "run", f"{directory}/c.yaml", "-o", study, "--duration", f"{duration}s"], stderr=subprocess.DEVNULL)
     status, usage = os.wait4(child.pid, 0)[1:]
     if status != 0: sys.exit(f"FAILED: a run of {duration} s ended with {status}")
-    point, = json.loads(subprocess.run([program, "export", study, "--json", "-"], stdout=subprocess.PIPE).stdout)["points"]
+    point, = json.loads(subprocess.run([program, "report", study, "--raw", "--json"], stdout=subprocess.PIPE).stdout)["points"]
     return usage.ru_maxrss / 1024, point["num_steps"]
 (before, few), (after, many) = peak_and_steps(1), peak_and_steps(8)
 kept_all = (many - few) * 8 / 2**20  # MiB that one double per step would take

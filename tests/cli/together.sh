@@ -21,8 +21,7 @@ ends 0; has "4 points measured"
 sed -i 's/^repeats: 1/repeats: 3/' t.yaml
 runs "$program" launch t.yaml -n 2 -o t.h5 --resume
 ends 0; has "8 points measured, 4 from before"
-runs "$program" export t.h5 --json t.json
-ends 0
+"$program" report t.h5 --raw --json >t.json || fail "report --raw"
 python3 - <<'P' || fail "repetitions of a point have not the same round"
 import json
 rounds = {}

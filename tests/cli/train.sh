@@ -18,7 +18,7 @@ same_flops() {
 }
 
 # A run with everything; its losses are the yardstick of what follows.
-train 2 0 --strategy fsdp --steps 8 --batch-size 6 --schedule cosine --warmup 2 --eval-every 4 --optimizer "adamw(weight_decay=0.1)" --deterministic \
+train 2 0 --strategy fsdp --steps 8 --batch-size 6 --schedule cosine --eval-every 4 --optimizer "adamw(weight_decay=0.1)" --set warmup=2 deterministic=true \
   --checkpoint whole --checkpoint-every 4 --save-weights a.safetensors -o run.h5
 says 'held-out loss'
 losses 1 8 >losses
@@ -38,7 +38,7 @@ for other in '3 zero3' '4 fsdp(shard=optimizer)' '1 single'; do
   read -r n strategy <<<"$other"
   mkdir "$n"
   cp whole/step-000000004.safetensors "$n"
-  train "$n" 0 --strategy "$strategy" --steps 8 --schedule cosine --warmup 2 --optimizer "adamw(weight_decay=0.1)" \
+  train "$n" 0 --strategy "$strategy" --steps 8 --schedule cosine --set warmup=2 --optimizer "adamw(weight_decay=0.1)" \
     --checkpoint "$n" --resume
   says 'continuing after step 4'
   same_flops "$n"
@@ -59,7 +59,7 @@ refuses 'momentum' --optimizer 'adamw(momentum=0.9)'
 ranks=2 refuses 'one rank' --strategy single
 refuses 'need --checkpoint' --resume
 mkdir other && cp whole/step-000000008.safetensors other
-refuses 'seed was 1, and is 2 now' --checkpoint other --resume --seed 2
+refuses 'seed was 1, and is 2 now' --checkpoint other --resume --set seed=2
 refuses 'global_batch was 12, and is 8 now' --checkpoint other --resume --batch-size 8
 
 # If the newest checkpoint is damaged, it is reported and the previous one is used.

@@ -121,6 +121,6 @@ refuses 'accepted: an integer from 1 to 1099511627776' --data 'synthetic(size=90
 train 1 0 --data 'synthetic(size=1000000000000)' --batch-size 64 --device cpu --precision tf32
 says '10000 held out'
 [[ $(grep -c -- '--precision tf32 is the same as fp32 here: ' out) == 1 ]] || fail "tf32 on a CPU"
-train 1 0 --device cpu --eval-batches 0
+train 1 0 --device cpu --set eval_batches=0
 if grep -q tf32 out; then fail "nobody asked for tf32"; fi
 echo ok

@@ -7,7 +7,7 @@
 source "$(dirname "$0")/train.bash"
 with_own_mounts
 # A checkpoint has about 65 KiB, and the weights have 28 KiB.
-common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp --batch-size 2 --eval-batches 0)
+common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp --batch-size 2 --set eval_batches=0)
 
 # Places that are not writable.
 touch file

@@ -5,7 +5,7 @@
 # shellcheck source=tests/cli/train.bash
 source "$(dirname "$0")/train.bash"
 with_own_mounts
-common=(--eval-batches 0)
+common=(--set eval_batches=0)
 gpt2='gpt2(layers=1, width=32, heads=2, sequence=32, vocabulary=256)'
 mlp='mlp(features=16, width=16, layers=2, classes=4)'
 
@@ -21,7 +21,7 @@ from() { # makes the directory `go` with only this checkpoint, to resume in
 # The residuals of reductions are resumed, too: the weights equal those without a break, byte by byte, and there is no
 # warning.
 for reduction in 'topk(ratio=0.05)' 'powersgd(rank=1)' int8 'cast(to=bf16)' plain; do
-  flags=(--model "$gpt2" --batch-size 2 --steps 6 --deterministic
+  flags=(--model "$gpt2" --batch-size 2 --steps 6 --set deterministic=true
     --strategy "ddp(bucket_mb=0.03, first_bucket_mb=0.01, reduction=$reduction)")
   rm -rf whole
   train 2 0 "${flags[@]}" --checkpoint whole --checkpoint-every 3 --save-weights whole.safetensors --overwrite
@@ -72,12 +72,12 @@ rm -rf go
 train 1 0 "${flags[@]}" --schedule cosine --steps 3
 train 1 0 "${flags[@]}" --schedule cosine --steps 5 --resume
 warns "the schedule's horizon was 3 steps up to step 3, and is 5 steps from here on$differs"
-train 1 0 "${flags[@]}" --steps 6 --resume --lr 0.002 --clip 1 --warmup 2 --precision fp64 --optimizer "adamw(beta2=0.99)"
+train 1 0 "${flags[@]}" --steps 6 --resume --lr 0.002 --set clip_norm=1 warmup=2 --precision fp64 --optimizer "adamw(beta2=0.99)"
 warns "schedule was cosine(end=0.0) up to step 5, and is constant from here on$differs" \
   "lr was 0.0003 up to step 5, and is 0.002 from here on$differs" "clip_norm was 0.0 up to step 5, and is 1.0 from here on$differs" \
   "warmup was 0 up to step 5, and is 2 from here on$differs" "precision was fp32 up to step 5, and is fp64 from here on$differs" \
   "beta2 was 0.95 up to step 5, and is 0.99 from here on$differs"
-train 1 0 "${flags[@]}" --steps 7 --resume --lr 0.002 --clip 1 --warmup 2 --precision fp64 --optimizer "adamw(beta2=0.99)"
+train 1 0 "${flags[@]}" --steps 7 --resume --lr 0.002 --set clip_norm=1 warmup=2 --precision fp64 --optimizer "adamw(beta2=0.99)"
 warns
 
 # fp16 has a loss scale, which no other precision has.

@@ -6,12 +6,12 @@
 # shellcheck source=tests/cli/train.bash
 source "$(dirname "$0")/train.bash"
 with_own_mounts
-common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp --batch-size 2 --seed 7 --deterministic --log-every 10)
+common=(--model 'mlp(features=64, width=64, layers=2, classes=8)' --strategy ddp --batch-size 2 --set seed=7 deterministic=true log_every=10)
 
 # Starts a run in the background and waits until it has written its second checkpoint.
 begin() {
   rm -rf ck s.h5*
-  trains 2 --steps 1000000 --checkpoint ck --checkpoint-every 200 --eval-every 100 --eval-batches 1 -o s.h5 "$@"
+  trains 2 --steps 1000000 --checkpoint ck --checkpoint-every 200 --eval-every 100 --set eval_batches=1 -o s.h5 "$@"
   wait_for 300 "two checkpoints" has_two_checkpoints
 }
 has_two_checkpoints() { [[ $(ls ck 2>/dev/null | wc -l) -ge 2 ]]; }
@@ -19,7 +19,7 @@ newest() { ls ck | tail -n 1 | sed 's/step-0*\([0-9]*\).*/\1/'; }
 # Prints the points of a study, each with: outcome, first step, steps, evaluations, and a hash of all curves except
 # times.
 curves() {
-  "$program" export "$1" --json - | python3 -c '
+  "$program" report "$1" --raw --json | python3 -c '
 import hashlib, json, sys
 for point in json.load(sys.stdin)["points"]:
     rows = point["samples"]
@@ -32,11 +32,11 @@ for point in json.load(sys.stdin)["points"]:
 # Resumes a run to the end. Its study equals that of an uninterrupted run.
 goes_on() {
   local steps=$(($(newest) + 150))
-  train 2 0 --steps "$steps" --checkpoint ck --checkpoint-every 200 --eval-every 100 --eval-batches 1 -o s.h5 --resume
+  train 2 0 --steps "$steps" --checkpoint ck --checkpoint-every 200 --eval-every 100 --set eval_batches=1 -o s.h5 --resume
   says 'continuing after step'
   [[ -e s.h5 && ! -e s.h5.journal ]] || fail "$1: no published study"
   rm -f whole.h5
-  train 2 0 --steps "$steps" --eval-every 100 --eval-batches 1 -o whole.h5
+  train 2 0 --steps "$steps" --eval-every 100 --set eval_batches=1 -o whole.h5
   curves s.h5 >goes_on
   curves whole.h5 >whole
   cmp goes_on whole || fail "$1: $(cat goes_on) instead of $(cat whole)"
@@ -53,7 +53,7 @@ refuses '--overwrite changes nothing here: it needs --save-weights or --trace: a
 "$program" report s.h5 --html page.html >/dev/null 2>&1
 grep -q 'Loss of training runs' page.html || fail "the curve of a killed run is not on the page"
 goes_on "a killed rank"
-"$program" report s.h5 --restart 10m --table goodput >goodput || fail "checkpoints were not timed: $(cat goodput)"
+"$program" report s.h5 --failures restart=10m --table goodput >goodput || fail "checkpoints were not timed: $(cat goodput)"
 grep -q 'read' goodput || fail "reading the checkpoint was not timed: $(cat goodput)"
 refuses 's.h5 exists; go on with --resume, or choose another output' -o s.h5 --checkpoint other
 
@@ -67,7 +67,7 @@ begin --timeout 3
 kill -STOP "$(ours | tail -n 1)"
 ends
 says 'go on with --resume'
-"$program" export s.h5 --json - | grep -q '"outcome": *"timed_out"' || fail "no record of the hang"
+"$program" report s.h5 --raw --json | grep -q '"outcome": *"timed_out"' || fail "no record of the hang"
 goes_on "a hang"
 
 # The run is asked to stop.
@@ -86,7 +86,7 @@ refuses 'sweep.h5 holds points of a sweep' --checkpoint fresh -o sweep.h5 --resu
 if [[ -n ${OWN_MOUNTS:-} ]]; then
   mkdir disk
   mount -t tmpfs -o size=1m tmpfs disk
-  train 1 3 --strategy single --steps 100000 --log-every 100 --eval-batches 0 -o disk/s.h5
+  train 1 3 --strategy single --steps 100000 --set log_every=100 eval_batches=0 -o disk/s.h5
   grep -q '^ *100000 ' out || fail "it did not train to its end"
   says 'shardmark: failed: the study was not written, its curves are in disk/s.h5.journal: cannot write disk/s.h5.samples'
   says 'No space left on device; what was recorded before is kept: make room'

@@ -19,7 +19,7 @@ train() {
   shift
   timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca btl self,tcp -n 2 \
     bash -c 'ulimit -f "$1"; shift; exec "$@"' - "$kib" "$program" train --device cpu \
-    --model 'mlp(features=8, width=8, layers=1, classes=4)' --eval-batches 0 --log-every 20 "$@" >out 2>err || status=$?
+    --model 'mlp(features=8, width=8, layers=1, classes=4)' --set eval_batches=0 log_every=20 "$@" >out 2>err || status=$?
   [[ $status == "$expected" ]] || fail "$*: exit status $status instead of $expected"
 }
 

@@ -37,7 +37,7 @@ read -r points impossible < <("$program" plan suites/quick.yaml -n 8 --ranks 8 -
 import json, sys
 plan = json.load(sys.stdin)
 print(plan["num_points"], plan["num_impossible"])')
-"${on_nodes[@]}" "$program" run suites/quick.yaml -o "$dir/quick.h5" --ranks 8 --steps 5 --time-limit 2 \
+"${on_nodes[@]}" "$program" run suites/quick.yaml -o "$dir/quick.h5" --ranks 8 --steps 5 --set sampling.time_limit=2 \
   >"$dir/quick.log" 2>&1 || fail "the quick suite does not pass on four nodes"
 "$python" "$home/tests/cluster/check_study.py" "$dir/quick.h5" "$points" --skipped "$impossible" --nodes 4 --ranks-per-node 2 ||
   fail "the study of the quick suite is wrong"

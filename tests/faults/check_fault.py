@@ -1,5 +1,5 @@
 """What a fault has left of a study. Usage: check_fault.py BEFORE.journal AFTER.json [--points N] [--bad OUTCOME...]
-BEFORE: the journal as it lay on disk before the fault. AFTER: what `shardmark export` reads now. Every record of BEFORE is
+BEFORE: the journal as it lay on disk before the fault. AFTER: what `shardmark report --raw` reads now. Every record of BEFORE is
 in AFTER, as it was, and no point twice. With --points the study is complete: so many points, each ok, or of an outcome
 that --bad allows."""
 import argparse

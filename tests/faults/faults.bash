@@ -140,7 +140,7 @@ check_kept() {
     [[ ! -s $dir/before.journal ]] || fail "$kind: the study is gone"
     return
   fi
-  "$program" export "$study" --json - >"$dir/after.json" 2>"$dir/export.log" || fail "$kind: the study is unreadable"
+  "$program" report "$study" --raw --json >"$dir/after.json" 2>"$dir/export.log" || fail "$kind: the study is unreadable"
   "$python" "$home/tests/faults/check_fault.py" "$dir/before.journal" "$dir/after.json" "$@" ||
     fail "$kind: the study is not what it was"
 }

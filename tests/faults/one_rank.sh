@@ -43,7 +43,7 @@ failing() {
 # Prints the outcome of the point. If the reference on one device ran out of memory, a model with fewer layers was
 # compared, or nothing.
 outcome() {
-  "$program" export x.h5 --json - | python3 -c '
+  "$program" report x.h5 --raw --json | python3 -c '
 import json, sys
 point = json.load(sys.stdin)["points"][0]
 less = "unverified: one device does not have" in point["verified"] or point["verified"].endswith(" layers")
@@ -110,7 +110,7 @@ mapfile -t flags < <(failing MPI_Isend 1 6)
 runs timeout 120 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=--oversubscribe "${flags[@]/#/--launcher-flag=}" -o x.h5
 ends 0; has "it is tried once more" "first attempt failed: failed: rank 1 on"
 [[ ! -e armed ]] || fail "nothing failed"
-"$program" export x.h5 --json - | python3 -c '
+"$program" report x.h5 --raw --json | python3 -c '
 import json, sys
 points = json.load(sys.stdin)["points"]
 assert [p["outcome"] for p in points] == ["ok"] * 2, points

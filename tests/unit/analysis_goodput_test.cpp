@@ -172,7 +172,7 @@ TEST_F(GoodputTable, NeedsTraining) {
     FAIL() << "a table of collectives";
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("hold no training point with a result"));
-    EXPECT_THAT(error.what(), ::testing::Not(::testing::HasSubstr("--checkpoint-write")));
+    EXPECT_THAT(error.what(), ::testing::Not(::testing::HasSubstr("checkpoint_write")));
   }
 }
 

@@ -188,7 +188,7 @@ TEST(Page, OfManyPointsSaysWhatItLeavesOut) {
   const std::string page = page_of({study_of(records)});
   EXPECT_NE(page.find("Left out here: the last 500 of 1,500 rows; report --table strategies prints all."),
             std::string::npos);
-  EXPECT_NE(page.find("Left out here: the last 500 of 1,500 points; shardmark export has all."),
+  EXPECT_NE(page.find("Left out here: the last 500 of 1,500 points; shardmark report --raw has all."),
             std::string::npos);
   EXPECT_EQ(times_in(page, "<summary>suite</summary>"), kMostPageRows);
   records.resize(kMostPageRows);

@@ -12,6 +12,7 @@ namespace shardmark {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string error_of_run(const std::string& text) {
   try {
@@ -129,22 +130,60 @@ TEST(TrainingRunFile, SemanticErrorsHaveTheirPlace) {
             "r.yaml:2:11: strategy: groups of 2 do not divide 1 ranks");
   EXPECT_EQ(
       located(run,
-              "--global-batch asks for 6 samples a step, which 4 ranks with --accumulation 4 cannot share"),
+              "--global-batch asks for 6 samples a step, which 4 ranks with accumulation 4 cannot share"),
       "r.yaml:3:15: global_batch asks for 6 samples a step, which 4 ranks with accumulation 4 cannot share");
-  EXPECT_EQ(located(run, "4 ranks with --accumulation 4 cannot share"),
+  EXPECT_EQ(located(run, "4 ranks with accumulation 4 cannot share"),
             "r.yaml:4:15: 4 ranks with accumulation 4 cannot share");
   EXPECT_EQ(located(run, "tensor 2 does not cut the 1 kv_heads of llama evenly"),
             "r.yaml:5:9: tensor 2 does not cut the 1 kv_heads of llama evenly");
-  EXPECT_EQ(located(run, "--recompute 3 is too much"), "r.yaml:6:16: checkpointing 3 is too much");
+  EXPECT_EQ(located(run, "checkpointing 3 is too much"), "r.yaml:6:16: checkpointing 3 is too much");
   EXPECT_EQ(
-      located(run,
-              "a graph has one learning rate; take --schedule constant and --warmup 0, or --graph false"),
-      "r.yaml:7:11: a graph has one learning rate; take schedule constant and warmup 0, or --graph false")
-      << "--graph was a flag";
+      located(run, "a graph has one learning rate; take --schedule constant and warmup 0, or graph false"),
+      "r.yaml:7:11: a graph has one learning rate; take schedule constant and warmup 0, or graph false");
   EXPECT_EQ(located(run, "more data than tensors"), "r.yaml: more data than tensors")
       << "not the keys data, tensor";
   EXPECT_EQ(located(run, "r.yaml:1:1: x"), "r.yaml:1:1: x");
   EXPECT_EQ(located(TrainingRun(), "--strategy: x"), "--strategy: x") << "flags alone";
+}
+
+TEST(TrainingRunFile, SetGoesOverTheFile) {
+  TrainingRun run =
+      parse_training_run("model: mlp\nepochs: 3\nglobal_batch: 6\naccumulation: 4\nwarmup: 7\n", "r.yaml");
+  const auto axes =
+      take_typed({"accumulation=2", "warmup=1", "steps=5", "scale_lr=true", "deterministic=true",
+                  "eval_batches=0", "schedule=cosine(end=0.5)", "batch_size=3", "seed=4"},
+                 run);
+  EXPECT_EQ(axes.at("accumulation"), AxisValue(int64_t{2}));
+  EXPECT_EQ(axes.at("batch_size"), AxisValue(int64_t{3}));
+  EXPECT_EQ(axes.size(), 2u) << "not those of the file";
+  EXPECT_EQ(run.warmup, 1);
+  EXPECT_EQ(run.steps, 5);
+  EXPECT_FALSE(run.epochs) << "steps take their place";
+  EXPECT_TRUE(run.scale_lr && run.deterministic);
+  EXPECT_EQ(run.eval_batches, 0);
+  EXPECT_EQ(run.schedule, "cosine(end=0.5)");
+  EXPECT_EQ(run.seed, 4);
+  EXPECT_EQ(located(run, "warmup 1 is too much"), "r.yaml: warmup 1 is too much")
+      << "the file did not say it";
+}
+
+TEST(TrainingRunFile, SetSaysWhatIsAccepted) {
+  const auto with = [](const std::vector<std::string>& texts) {
+    TrainingRun run;
+    try {
+      take_typed(texts, run);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(with({"warm_up=1"}),
+              StartsWith("--set: unknown key 'warm_up'; did you mean 'warmup'? accepted: "));
+  EXPECT_EQ(with({"accumulation=[1, 2]"}),
+            "--set: accumulation: a training run has one accumulation, not a list");
+  EXPECT_EQ(with({"scale_lr=yes"}), "--set: scale_lr: expected true or false, got 'yes'");
+  EXPECT_EQ(with({"steps=1", "epochs=1"}), "--set: epochs: there are steps too; write one of them");
+  EXPECT_THAT(with({"name=x"}), StartsWith("--set: unknown key 'name'"));
 }
 
 }  // namespace

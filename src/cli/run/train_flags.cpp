@@ -32,7 +32,7 @@ int64_t batch_size_of(const TrainFlags& flags, int64_t ranks, std::optional<int6
   if (!global_batch) return kBatchSize;
   if (*global_batch % parts != 0)
     throw UsageError(whose + std::to_string(*global_batch) + " samples a step, which " +
-                     std::to_string(ranks) + " ranks with --accumulation " + std::to_string(accumulation) +
+                     std::to_string(ranks) + " ranks with accumulation " + std::to_string(accumulation) +
                      " cannot share evenly; choose ranks and accumulation that divide it");
   return *global_batch / parts;
 }
@@ -60,11 +60,9 @@ nlohmann::ordered_json settings_of(const TrainingPoint& t, const Choice& schedul
   return settings;
 }
 
-// Reads the file before any flag, so that flags override it.
-void read_file(const std::string& path, TrainFlags& flags) {
-  static_cast<TrainingRun&>(flags) = read_training_run(path);
-  flags.point.folder = std::filesystem::path(path).parent_path();
-  for (const auto& [key, value] : flags.axes) {
+// Takes the values of axes that a file or --set gives.
+void take_axes(const std::map<std::string, AxisValue>& axes, TrainFlags& flags) {
+  for (const auto& [key, value] : axes) {
     if (key == "transport")
       flags.world.transport = std::get<std::string>(value);
     else if (key == "batch_size")
@@ -76,6 +74,13 @@ void read_file(const std::string& path, TrainFlags& flags) {
     else
       set_value(axis_named(key), value, flags.point);
   }
+}
+
+// Reads the file before any flag, so that flags override it.
+void read_file(const std::string& path, TrainFlags& flags) {
+  static_cast<TrainingRun&>(flags) = read_training_run(path);
+  flags.point.folder = std::filesystem::path(path).parent_path();
+  take_axes(flags.axes, flags);
 }
 
 void add_file(CLI::App& app, TrainFlags& flags) {
@@ -103,10 +108,9 @@ CLI::Option* add_knob(CLI::App& app, const Knob& knob, TrainingRun& run) {
     else if constexpr (std::is_same_v<T, std::optional<int64_t>>)
       return add_value(app, knob.flag, member, kind, knob.help);
     else
-      return takes(
-          app.add_option_function<double>(
-              knob.flag, [&member, key = knob.key()](double value) { member[key] = value; }, knob.help),
-          kind);
+      return takes(app.add_option_function<double>(
+                       knob.flag, [&member](double value) { member["lr"] = value; }, knob.help),
+                   kind);
   });
 }
 
@@ -121,20 +125,38 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
     return option->each([&flags, key](const std::string&) { flags.places.erase(key); });
   };
   for (const AxisRow& axis : kTrainingAxes)
-    if (axis.scaling == nullptr)
+    if (axis.scaling == nullptr && axis.flag != nullptr)
       goes_over_file(add_axis_of(app, axis, flags.point, flags.choices), axis.key)
           ->group(kKnobs.front().group);
-  for (const Knob& knob : kKnobs) goes_over_file(add_knob(app, knob, flags), knob.key())->group(knob.group);
+  for (const Knob& knob : kKnobs) {
+    if (knob.flag == nullptr) continue;
+    CLI::Option* const option = add_knob(app, knob, flags)->group(knob.group);
+    if (knob.key != nullptr) goes_over_file(option, knob.key);
+  }
   // Each of two alternatives also overrides the other one if that is in the file.
   app.get_option("--steps")->each([&flags](const std::string&) { flags.epochs.reset(); });
   app.get_option("--epochs")->excludes("--steps")->each([&flags](const std::string&) {
     flags.steps.reset();
   });
-  app.get_option("--batch-size")->each([&flags](const std::string&) { flags.global_batch.reset(); });
-  app.get_option("--global-batch")->excludes("--batch-size")->each([&flags](const std::string&) {
-    flags.batch_size.reset();
-  });
+  const auto replaces_batch = [&flags](std::optional<int64_t> TrainFlags::*other) {
+    return [&flags, other](const std::string&) {
+      (flags.*other).reset();
+      flags.places.erase("batch_size");
+      flags.places.erase("global_batch");
+    };
+  };
+  app.get_option("--batch-size")->each(replaces_batch(&TrainFlags::global_batch));
+  app.get_option("--global-batch")->excludes("--batch-size")->each(replaces_batch(&TrainFlags::batch_size));
   add_world_flags(app, flags.world);
+  // Last, so that it goes over the file and over flags.
+  offer(
+      app.add_option_function<std::vector<std::string>>(
+             "--set", [&flags](const auto& texts) { take_axes(take_typed(texts, flags), flags); },
+             "any other key of the file, as KEY=VALUE: accumulation=4 clip_norm=1 warmup=100 eval_batches=8 "
+             "(a key that it does not know lists all)")
+          ->take_all()
+          ->group(kKnobs.front().group),
+      {});
 }
 
 void check_train_flags(const TrainFlags& flags) {
@@ -157,7 +179,9 @@ Point train_point(const TrainFlags& flags, int ranks, const std::string& transpo
   TrainingPoint& t = point.training;
   t.optimizer = optimizer_of(flags, point.data_ranks());
   t.batch_size = batch_size_of(flags, std::max<int64_t>(point.data_ranks(), 1), global_batch);
-  refuse_idle_values(point, [](const AxisRow& axis) { return flag_of(axis); });
+  refuse_idle_values(point, [&](const AxisRow& axis) {
+    return flags.places.contains(axis.key) ? std::string(axis.key) : flag_of(axis);
+  });
   if (const std::string reason = strategies::layout_impossible(point); !reason.empty())
     throw UsageError(reason);
   if (t.strategy.name == "single" && point.data_ranks() > 1)
@@ -173,8 +197,7 @@ TrainingOptions run_options(const TrainFlags& flags, const Point& point, const D
   const int64_t steps = num_steps(flags, point, source);
   const Choice schedule = choice_from_flag(flags.schedule, "--schedule", lr_scheduler_kind());
   if (t.graph && (schedule.name != "constant" || flags.warmup > 0))
-    throw UsageError(
-        "a graph has one learning rate; take --schedule constant and --warmup 0, or --graph false");
+    throw UsageError("a graph has one learning rate; take --schedule constant and warmup 0, or graph false");
   return {.point = point,
           .schedule = LRScheduler(schedule, t.optimizer.options.at("lr").get<double>(), flags.warmup, steps),
           .num_steps = steps,
