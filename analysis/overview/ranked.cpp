@@ -69,14 +69,15 @@ void TierNotes::append_to(std::vector<std::string>& notes) const {
   if (most_ < 0) return;
   const std::string launches = range_text(least_, most_, "launch", "launches");
   if (least_ < static_cast<int64_t>(kLeastLaunches))
-    notes.push_back(
-        fmt::format("?: {} cannot tell this row from the fastest, because launches differ by more than the "
-                    "steps of one do. To rank, start the suite {} times or more and give report all studies.",
-                    launches, kLeastLaunches));
+    notes.push_back(fmt::format(
+        "?: {} cannot tell this row from the fastest, because steps differ more between "
+        "launches than within one. To rank, start the suite {} times or more and pass all studies "
+        "to report.",
+        launches, kLeastLaunches));
   else
     notes.push_back(
         fmt::format("?: {} do not tell this row from the fastest (at a level of 5 % over the rows of a "
-                    "setting). Start the suite more often and give report all studies.",
+                    "setting). Start the suite more often and pass all studies to report.",
                     launches));
   if (num_few_ > 0)
     notes.push_back(fmt::format(

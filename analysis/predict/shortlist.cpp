@@ -45,8 +45,10 @@ std::vector<size_t> shortlist(const std::vector<LayoutCandidate>& all, size_t si
 }
 
 std::string how_it_was_checked() {
-  return "Checked on published layouts of Llama models on 2 to 64 nodes of 8 H100 (analysis/predict/README.md): "
-         "a shortlist of 3 had a layout within 5 % of the best in 9 of 9 sets on 2 to 8 nodes, one of 7 in 4 of "
+  return "Checked on published layouts of Llama models on 2 to 64 nodes of 8 H100 "
+         "(analysis/predict/README.md): "
+         "a shortlist of 3 had a layout within 5 % of the best in 9 of 9 sets on 2 to 8 nodes, one of 7 in 4 "
+         "of "
          "4 on more; the first by prediction alone was within 5 % in 6 and 0 of them, the rule's choice in 8 "
          "and 0.";
 }

@@ -24,11 +24,14 @@ NamePlace at(double x, double y, const char* anchor, double width) {
 // The best ones first.
 std::vector<NamePlace> candidates(const Place& mark, double width) {
   const double level = mark.y + 3.5, above = mark.y - kFromMark, below = mark.y + kFromMark + kLetterHeight;
-  std::vector<NamePlace> places = {
-      at(mark.x + kFromMark, level, "start", width),     at(mark.x - kFromMark, level, "end", width),
-      at(mark.x, above, "middle", width),           at(mark.x, below, "middle", width),
-      at(mark.x + kFromMark, above + 2, "start", width), at(mark.x + kFromMark, below - 2, "start", width),
-      at(mark.x - kFromMark, above + 2, "end", width),   at(mark.x - kFromMark, below - 2, "end", width)};
+  std::vector<NamePlace> places = {at(mark.x + kFromMark, level, "start", width),
+                                   at(mark.x - kFromMark, level, "end", width),
+                                   at(mark.x, above, "middle", width),
+                                   at(mark.x, below, "middle", width),
+                                   at(mark.x + kFromMark, above + 2, "start", width),
+                                   at(mark.x + kFromMark, below - 2, "start", width),
+                                   at(mark.x - kFromMark, above + 2, "end", width),
+                                   at(mark.x - kFromMark, below - 2, "end", width)};
   for (const double farther : {1, 2})
     for (const double way : {-1, 1})
       for (const char* anchor : {"start", "end"})

@@ -88,12 +88,12 @@ const std::map<std::string, CommandRow>& rows() {
        {std::string(kTables) + "studies --html --openmetrics --plots --share",
         {{"--price",
           [](const Given& given) {
-             return given.shows({"strategies"}) || (given.has("--failures") && given.shows({"goodput"}));
-           },
-           "it adds costs to the table strategies, which --table leaves out; add --table strategies"},
-          {"--raw", [](const Given& given) { return given.has("--csv") || given.has("--json"); },
-           "it says what --csv DIR and --json write; add one of them"},
-          {"--failures", [](const Given& given) { return given.shows({"goodput"}); },
+            return given.shows({"strategies"}) || (given.has("--failures") && given.shows({"goodput"}));
+          },
+          "it adds costs to the table strategies, which --table leaves out; add --table strategies"},
+         {"--raw", [](const Given& given) { return given.has("--csv") || given.has("--json"); },
+          "it says what --csv DIR and --json write; add one of them"},
+         {"--failures", [](const Given& given) { return given.shows({"goodput"}); },
           "it adds the table goodput, which --table leaves out; add --table goodput"},
          {"--link", [](const Given& given) { return given.shows({"interconnects"}); },
           "it is for the table interconnects, which --table leaves out; add --table interconnects"},

@@ -387,7 +387,7 @@ std::function<int()> define_launch(CLI::App& app) {
 }
 
 const Registration<CommandEntry> launch_command{
-    "launch", {"start ranks: a suite, or collective, train, doctor; survives crashes", define_launch}};
+    "launch", {"start the ranks of a suite, collective, train or doctor", define_launch}};
 
 }  // namespace
 }  // namespace shardmark

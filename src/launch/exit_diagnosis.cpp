@@ -174,7 +174,13 @@ void LauncherOutput::finish() {
   const std::string start_failure = start_failure_in(block, text);
   if (start_failure_.empty()) start_failure_ = start_failure;
   if (!start_failure.empty() || is_boilerplate(text)) return;
-  if (first_shown_.empty()) first_shown_ = in_one_line(block);
+  // Every rank whose MPI_Init() fails says so in general words, and messages of several ranks may change
+  // places.
+  const bool is_general = has(text, "It looks like MPI_INIT failed");
+  if (first_shown_.empty() || (first_is_general_ && !is_general)) {
+    first_shown_ = in_one_line(block);
+    first_is_general_ = is_general;
+  }
   for (const std::string& line : block) show_(line);
 }
 

@@ -41,6 +41,7 @@ class LauncherOutput {
   LineSink show_;
   std::optional<std::vector<std::string>> block_;  // lines of the current block, with its first dashes
   std::string lost_rank_, last_message_, start_failure_, first_shown_;
+  bool first_is_general_ = false;
   std::optional<int> first_status_;
   bool ran_out_of_memory_ = false, aborted_ = false;
 };

@@ -107,8 +107,8 @@ SuiteBlock read_block(const YamlNode& node, const std::string& workload, const S
 
 namespace {
 
-// Values that the command line gives replace the axis in every block that has it. `flag` is what gave them, for
-// messages.
+// Values that the command line gives replace the axis in every block that has it. `flag` is what gave them,
+// for messages.
 void replace(const AxisRow& axis, const std::vector<AxisValue>& values, const std::string& flag,
              std::vector<SuiteBlock>& blocks, const std::string& path) {
   bool used = false;

@@ -128,6 +128,10 @@ def check_program(words):
     if words[0] == "help":
         return check_program(words[1:] or ["COMMAND"])
     command, rest = words[0], words[1:]
+    started = [word for word in rest if word in ("collective", "train", "doctor")]
+    if command == "launch" and started:  # launch -n 8 collective ...: what follows is that command's own
+        at = rest.index(started[0])
+        return check_program(["launch", *rest[:at]]) or check_program(rest[at:])
     if command not in commands_of_program():
         return f"unknown command '{command}'"
     behind = []

@@ -220,5 +220,19 @@ TEST(ExitDiagnosis, FallsBackOnOurLastWordsAndTheStatus) {
   EXPECT_EQ(hear({}, 134).reason, "a rank was killed by signal 6 (Aborted)");
 }
 
+TEST(ExitDiagnosis, PrefersACauseToGeneralWords) {
+  const std::vector<std::string> general = {kDashes, "It looks like MPI_INIT failed for some reason.",
+                                            kDashes},
+                                 cause = {kDashes, "A requested component was not found.", kDashes};
+  for (const bool cause_is_first : {true, false}) {
+    std::vector<std::string> lines = cause_is_first ? cause : general;
+    const std::vector<std::string>& rest = cause_is_first ? general : cause;
+    lines.insert(lines.end(), rest.begin(), rest.end());
+    EXPECT_EQ(hear(lines, 1).reason,
+              "the job ended with exit status 1: A requested component was not found.");
+  }
+  EXPECT_THAT(hear(general, 1).reason, HasSubstr("It looks like MPI_INIT failed"));
+}
+
 }  // namespace
 }  // namespace shardmark

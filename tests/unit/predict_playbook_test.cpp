@@ -7,10 +7,10 @@
 #include <cmath>
 #include <map>
 
-#include "published_playbook.h"
 #include "base/stats.h"
 #include "base/units.h"
 #include "playbook_fixture.h"
+#include "published_playbook.h"
 #include "readme_block.h"
 #include "specs/model_table.h"
 
@@ -25,7 +25,8 @@ double rank_correlation(Job job) {
   return drift(measured);
 }
 
-// "3 of 5" layouts that ran, or that did not, of which the prediction says so: they fit into 80 GiB, or do not.
+// "3 of 5" layouts that ran, or that did not, of which the prediction says so: they fit into 80 GiB, or do
+// not.
 std::string predicted_right(const std::vector<PlaybookPrediction>& predictions, bool ran) {
   constexpr double kGpuBytes = 80 * 0x1p30;  // of an H100 80GB
   int64_t right = 0, all = 0;

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <random>
 
-#include "published_scaling.h"
 #include "analysis_fixture.h"
+#include "published_scaling.h"
 #include "readme_block.h"
 #include "specs/model_table.h"
 

@@ -101,7 +101,8 @@ TEST(Playbook, ShortlistsHoldAGoodLayout) {
 
   EXPECT_EQ(how_it_was_checked(),
             fmt::format("Checked on published layouts of Llama models on 2 to 64 nodes of 8 H100 "
-                        "(analysis/predict/README.md): a shortlist of {} had a layout within 5 % of the best in {} sets on 2 "
+                        "(analysis/predict/README.md): a shortlist of {} had a layout within 5 % of the best "
+                        "in {} sets on 2 "
                         "to 8 nodes, one of {} in {} on more; the first by prediction alone was within 5 % "
                         "in {} and {} of them, the rule's choice in {} and {}.",
                         kOnFewNodes, few.of_all(few.listed), kOnManyNodes, many.of_all(many.listed),

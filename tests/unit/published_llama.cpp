@@ -2,8 +2,8 @@
 // (specs/link.cpp).
 #include <fmt/format.h>
 
-#include "published_scaling.h"
 #include "base/units.h"
+#include "published_scaling.h"
 
 namespace shardmark {
 namespace {

@@ -114,7 +114,8 @@ class Calibration {
 const std::vector<PlaybookRow>& playbook_rows() {
   static const std::vector<PlaybookRow> rows = [] {
     std::vector<PlaybookRow> all;
-    for (const auto& words : csv_rows(read_text(SHARDMARK_SOURCE_DIR "/tests/data/playbook.csv"))) all.push_back(playbook_row(words));
+    for (const auto& words : csv_rows(read_text(SHARDMARK_SOURCE_DIR "/tests/data/playbook.csv")))
+      all.push_back(playbook_row(words));
     return all;
   }();
   return rows;

@@ -1,8 +1,9 @@
 // 1,860 layouts of Llama models on nodes of 8 H100, as Hugging Face measured and published them
-// (tests/data/playbook.csv; ultra-scale playbook, benchmarks of huggingface/nanotron): data x tensor x pipeline ranks, micro-batches and ZeRO stages. Rows on one node calibrate
-// the computing and the memory, rows on fewer nodes the growth of a number of nodes (growth.h); all others
-// are kept back and held against predictions. A few rows have another global batch than kPlaybookBatch. They
-// are not ranked, because their steps do not compare.
+// (tests/data/playbook.csv; ultra-scale playbook, benchmarks of huggingface/nanotron): data x tensor x
+// pipeline ranks, micro-batches and ZeRO stages. Rows on one node calibrate the computing and the memory,
+// rows on fewer nodes the growth of a number of nodes (growth.h); all others are kept back and held against
+// predictions. A few rows have another global batch than kPlaybookBatch. They are not ranked, because their
+// steps do not compare.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Calibration and prediction of published rows.
-#include "published_scaling.h"
 #include "base/error.h"
+#include "published_scaling.h"
 #include "specs/collective_cost.h"
 #include "specs/specs.h"
 
