@@ -41,7 +41,8 @@ struct ReportData {
 // 100,000 points all tables together need more memory than the studies.
 void visit_tables(const ReportData& data, const ReportInputs& inputs,
                   const std::function<void(Table&&)>& visit);
-// Of the tables that a report may have; those of collectives have one name, which only a study with some has.
+// The names of all tables that a report may have. All collectives have one, which only a study with some of
+// them shows.
 std::vector<std::string> report_table_names();
 std::vector<Table> make_report(const std::vector<StudyData>& studies, const ReportInputs& inputs = {});
 

@@ -18,7 +18,7 @@ inline Estimate scaled(const Estimate& e, double factor) {
   return {factor * e.value, factor * e.low, factor * e.high};
 }
 
-// Of independent intervals: what their far ends allow at most.
+// The quotient of two independent estimates; its interval is the widest that the ends of theirs allow.
 inline Estimate quotient(const Estimate& over, const Estimate& under) {
   return {over.value / under.value, over.low / under.high, over.high / under.low};
 }

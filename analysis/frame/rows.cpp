@@ -30,7 +30,7 @@ std::set<Sweep> sweeps_of(const std::vector<MergedPoint>& points) {
   return sweeps;
 }
 
-// Of all its sweeps: what two ask for was measured for one of them.
+// The batches of all sweeps that want this point: if two sweeps do, it was measured for one of them only.
 std::set<std::string> batch_texts(const MergedPoint& merged, const std::set<Sweep>& sweeps) {
   std::set<std::string> texts;
   for (const bool strong : {false, true})

@@ -33,8 +33,8 @@ struct SettingPoints {
   PointList points;
 };
 
-// Of each family and batch that on the most ranks where a point has no warnings; `single` alone counts only
-// where nothing else was measured.
+// The points of each family and batch on the most ranks where one of them has no warnings. `single` alone
+// counts only where nothing else was measured.
 std::vector<SettingPoints> settings_on_most_ranks(const std::vector<MergedPoint>& points,
                                                   const PlotNames& names,
                                                   const std::function<bool(const MergedPoint&)>& shown);

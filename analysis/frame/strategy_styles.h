@@ -9,8 +9,9 @@ namespace shardmark {
 inline constexpr std::array<std::string_view, 7> kStyledStrategies = {
     "ddp", "fsdp", "single", "zero3", "fsdp(shard=gradients)", "fsdp(shard=optimizer)", "hpz"};
 
-// Of "ddp", "fsdp(shard=gradients)": options at their defaults are left out. Others have the styles behind
-// these, by their place among a report's strategies: a colour of before with another marker and dash.
+// The style of a strategy such as "ddp" or "fsdp(shard=gradients)", without options at their defaults. A
+// strategy that is not in the list takes a style behind these, by its place among the strategies of the
+// report: a colour that is in use already, with another marker and dash.
 inline int style_of_strategy(std::string_view name, int place) {
   for (size_t i = 0; i < kStyledStrategies.size(); ++i)
     if (kStyledStrategies[i] == name) return static_cast<int>(i);

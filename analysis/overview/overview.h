@@ -55,8 +55,8 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
 // much slower than the fastest and whether that is certain, memory, exposed communication. Of each collective
 // the bus bandwidth of its largest message and the time of its smallest.
 OverviewTable training_overview(const std::vector<MergedPoint>& points);
-// Of each strategy the efficiency on each number of ranks; points into `points`. It is a suite's own question
-// where some series has three rank counts or more.
+// The efficiency of each strategy on each number of ranks; `scaling` points into `points`. This is a suite's
+// own question where a series has three rank counts or more.
 OverviewTable scaling_overview(const std::vector<MergedPoint>& points,
                                const std::vector<ScalingSeries>& scaling);
 bool answers_scaling(const std::vector<ScalingSeries>& scaling);

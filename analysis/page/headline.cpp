@@ -64,17 +64,23 @@ Found largest(const OverviewTable& table, std::string_view name) {
   return found;
 }
 
+// Whether a row is ranked. Ranks that train independent copies, and so never communicate, are not ("-10 %"),
+// nor is a row whose times have a warning ("(+300 %)").
+bool is_rival(const OverviewTable& table, const Row& row) {
+  const std::string slower = text_of(table, row, "vs fastest");
+  return !slower.starts_with('-') && !slower.starts_with('(');
+}
+
 // Rows are in the order of their times. Of one row alone nothing is compared.
 std::string of_fastest(const OverviewTable& table, const char* what, const char* several) {
   const OverviewGroup& group = table.groups.front();
-  const Row& row = group.rows.front();
+  const auto is_ranked = [&](const Row& one) { return is_rival(table, one); };
+  const auto fastest = std::find_if(group.rows.begin(), group.rows.end(), is_ranked);
+  const Row& row = fastest == group.rows.end() ? group.rows.front() : *fastest;
   const std::string step = with_unit(table, row, "step");
   if (step.empty()) return "";
-  // Ranks that train independent copies are not ranked.
-  const auto unranked = std::count_if(group.rows.begin(), group.rows.end(), [&](const Row& one) {
-    return text_of(table, one, "vs fastest") == "-";
-  });
-  const size_t rivals = group.rows.size() + group.num_left_out - static_cast<size_t>(unranked);
+  const size_t rivals = group.num_left_out +
+                        static_cast<size_t>(std::count_if(group.rows.begin(), group.rows.end(), is_ranked));
   if (rivals < 2) return fmt::format("{}{} takes {} per {}.", in_setting(group), row[0].text, step, what);
   const bool is_sure = !is_doubtful(table, row, "vs fastest") && !is_doubtful(table, row, "x fastest") &&
                        text_of(table, row, "verdict") != "AMBIGUOUS" &&

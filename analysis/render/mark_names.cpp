@@ -1,4 +1,4 @@
-// See mark_names.h.
+// Chooses a place for the name of each mark: of several around the mark, the one that hides least.
 #include "analysis/render/mark_names.h"
 
 #include <algorithm>

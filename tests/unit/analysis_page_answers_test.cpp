@@ -43,6 +43,12 @@ TEST(PageAnswers, OfOneStrategyThereIsNoFastest) {
   EXPECT_THAT(page, Not(HasSubstr("fastest of 1")));
 }
 
+TEST(PageAnswers, TheStepWithoutCommunicationIsNoRival) {
+  std::vector<Record> records = two_strategies();
+  records.push_back(training_record("single", 2, 8, 0.08));
+  EXPECT_THAT(page_with(records), HasSubstr("ddp was the fastest of 2 strategies, with 100.0 ms per step"));
+}
+
 TEST(PageAnswers, OfCollectivesTheHighestBandwidth) {
   const std::string page = page_with({collective_record("all_reduce", 2, 1 << 20, true, 1e-3),
                                       collective_record("all_gather", 2, 1 << 20, true, 1e-4)});
