@@ -35,7 +35,7 @@ int share_study(const std::string& path, const std::string& folder, bool overwri
   for (std::string& file : study_files(folder)) files.push_back(std::move(file));
   const std::vector<std::string> reasons = reasons_against(study, files);
   if (!reasons.empty()) {
-    log_line(fmt::format("{} does not come into the reference collection:", path));
+    log_line(fmt::format("--share: {} does not come into the reference collection:", path));
     for (const std::string& reason : reasons) log_line("  " + printable(reason, ""));
     return kUsage;
   }
