@@ -173,7 +173,7 @@ void LauncherOutput::finish() {
   aborted_ = aborted_ || has(text, "MPI_ABORT was invoked");
   const std::string start_failure = start_failure_in(block, text);
   if (start_failure_.empty()) start_failure_ = start_failure;
-  if (!start_failure.empty() || is_boilerplate(text)) return;
+  if (block.empty() || !start_failure.empty() || is_boilerplate(text)) return;
   // Every rank whose MPI_Init() fails says so in general words, and messages of several ranks may change
   // places.
   const bool is_general = has(text, "It looks like MPI_INIT failed");
