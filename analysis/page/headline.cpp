@@ -64,11 +64,12 @@ Found largest(const OverviewTable& table, std::string_view name) {
   return found;
 }
 
-// Whether a row is ranked. Ranks that train independent copies, and so never communicate, are not ("-10 %"),
-// nor is a row whose times have a warning ("(+300 %)").
+// Whether a row is ranked. Ranks that train independent copies ("single, no communication") are not, nor is a
+// row whose times have a warning ("(+300 %)") or that stands alone ("-").
 bool is_rival(const OverviewTable& table, const Row& row) {
   const std::string slower = text_of(table, row, "vs fastest");
-  return !slower.starts_with('-') && !slower.starts_with('(');
+  return !row.front().text.ends_with("no communication") && !slower.starts_with('-') &&
+         !slower.starts_with('(');
 }
 
 // Rows are in the order of their times. Of one row alone nothing is compared.

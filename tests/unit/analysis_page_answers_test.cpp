@@ -44,9 +44,11 @@ TEST(PageAnswers, OfOneStrategyThereIsNoFastest) {
 }
 
 TEST(PageAnswers, TheStepWithoutCommunicationIsNoRival) {
-  std::vector<Record> records = two_strategies();
-  records.push_back(training_record("single", 2, 8, 0.08));
-  EXPECT_THAT(page_with(records), HasSubstr("ddp was the fastest of 2 strategies, with 100.0 ms per step"));
+  for (const double step_s : {0.08, 0.11}) {  // noise makes it slower at times
+    std::vector<Record> records = two_strategies();
+    records.push_back(training_record("single", 2, 8, step_s));
+    EXPECT_THAT(page_with(records), HasSubstr("ddp was the fastest of 2 strategies, with 100.0 ms per step"));
+  }
 }
 
 TEST(PageAnswers, OfCollectivesTheHighestBandwidth) {
