@@ -50,7 +50,10 @@ TEST(Ranking, OfOneLaunchIsMarkedHoweverFarApart) {
   const std::vector<StudyData> one = {launch(0, {{"ddp", 0.1}, {"fsdp", 0.134}, {"zero3", 0.5}})};
   EXPECT_THAT(verdicts(one), ElementsAre("+0 % ?", "+34 % ?", "+400 % ?"));
   const std::string text = screen_of_ranking(one);
-  EXPECT_THAT(text, HasSubstr("?: 1 launch cannot tell this row from the fastest, because steps differ more between launches"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "?: 1 launch cannot tell this row from the fastest, because steps differ more between launches"));
   EXPECT_THAT(text, HasSubstr("start the suite 3 times or more and pass all studies to report"));
   EXPECT_THAT(make_page(ReportData(one)), HasSubstr("?: 1 launch cannot tell this row from the fastest"));
 }
