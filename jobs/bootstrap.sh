@@ -169,7 +169,7 @@ install_python() {
   fingerprint >>"$stamp"
   rm "$unfinished"
   if [[ -n $other ]]; then
-    wait "$other" || true  # what went wrong with it, whoever does it again will see
+    wait "$other" || true  # the build that follows meets the same error and prints it
     other=
   fi
 }

@@ -62,7 +62,7 @@ OverviewTable layouts_overview(const std::vector<MergedPoint>& points) {
     std::vector<LabelParts> families;
     for (const MergedPoint* one : layouts) {
       const MergedPoint& merged = *one;
-      const Tier tier = ranking.tier(merged);
+      const Tier tier = group.tiers.emplace_back(ranking.tier(merged));
       notes.add(merged, tier);
       group.rows.push_back(
           {cells::words(""), cell_of(quantity("step"), merged), slower_cell(merged, *layouts.front(), tier),

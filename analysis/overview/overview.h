@@ -15,11 +15,21 @@ namespace shardmark {
 // Stands behind a value or a verdict that is not certain.
 inline constexpr const char* kMark = " ?";
 
+// Where a row stands among the rows of its group that are ranked.
+enum class Tier {
+  fastest,    // all others are slower
+  slower,     // than the fastest, as the launches show
+  perhaps,    // not told from the fastest
+  unranked,   // beside the others, but no rival of theirs
+  unreliable  // its times have a warning
+};
+
 // Rows of one setting, the best one first.
 struct OverviewGroup {
   std::string setting;  // what differs from the other groups: "bf16, batch 16 per rank"; empty: nothing
   std::vector<std::vector<Cell>> rows;
-  size_t num_left_out = 0;  // rows at the end that found no place
+  size_t num_left_out = 0;       // rows at the end that found no place
+  std::vector<Tier> tiers = {};  // of each row, also of those that found no place; empty: nothing is ranked
 };
 
 struct OverviewTable {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/frame/groups.h"
+#include "analysis/overview/overview.h"
 #include "analysis/table/table.h"
 
 namespace shardmark {
@@ -15,13 +16,6 @@ namespace shardmark {
 // rows: "strategy"; further: what else its definition has to say.
 Column slower_column(const std::string& row, const std::string& further = "");
 
-enum class Tier {
-  fastest,    // all others are slower
-  slower,     // than the fastest, as the launches show
-  perhaps,    // not told from the fastest
-  unranked,   // beside the others, but no rival of theirs
-  unreliable  // its times have a warning
-};
 // The tier of a point among rivals, the fastest of them first.
 class Ranking {
  public:

@@ -96,10 +96,10 @@ OverviewTable settings_overview(const std::vector<SettingsGroup>& groups) {
   for (const SettingsGroup& group : groups) {
     OverviewGroup& shown = table.groups.emplace_back();
     for (const RankedSetting& row : group) {
-      any_unsure = any_unsure || (tier_of(row) == Tier::perhaps && row.has_enough_starts);
+      const Tier tier = shown.tiers.emplace_back(tier_of(row));
+      any_unsure = any_unsure || (tier == Tier::perhaps && row.has_enough_starts);
       shown.rows.push_back({cells::words(differing_text(row, group)), cells::milliseconds(row.step_s),
-                            slower_cell(row.ratio, tier_of(row)),
-                            cells::count(std::ssize(row.merged->launches))});
+                            slower_cell(row.ratio, tier), cells::count(std::ssize(row.merged->launches))});
     }
   }
   name_groups(table, labels_of_groups(groups));

@@ -85,7 +85,7 @@ OverviewTable training_overview(const std::vector<MergedPoint>& points) {
     OverviewGroup& group = table.groups.emplace_back();
     std::vector<LabelParts> strategies, families;
     for (const MergedPoint* merged : shown) {
-      const Tier tier = ranking.tier(*merged);
+      const Tier tier = group.tiers.emplace_back(ranking.tier(*merged));
       if (shown.size() > 1) notes.add(*merged, tier);
       std::vector<Cell>& row = group.rows.emplace_back();
       row = {strategy_cell(merged->point.training), cell_of(quantity("step"), *merged),

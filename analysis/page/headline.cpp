@@ -34,10 +34,6 @@ std::string with_unit(const OverviewTable& table, const Row& row, std::string_vi
   return text + (unit.empty() ? "" : " " + unit);
 }
 
-bool is_doubtful(const OverviewTable& table, const Row& row, std::string_view name) {
-  return text_of(table, row, name).ends_with(kMark);
-}
-
 double number_of(const OverviewTable& table, const Row& row, std::string_view name) {
   const auto c = column_of(table, name);
   return c && row[*c].value.is_number() ? row[*c].value.get<double>() : std::nan("");
@@ -64,28 +60,18 @@ Found largest(const OverviewTable& table, std::string_view name) {
   return found;
 }
 
-// Whether a row is ranked. Ranks that train independent copies ("single, no communication") are not, nor is a
-// row whose times have a warning ("(+300 %)") or that stands alone ("-").
-bool is_rival(const OverviewTable& table, const Row& row) {
-  const std::string slower = text_of(table, row, "vs fastest");
-  return !row.front().text.ends_with("no communication") && !slower.starts_with('-') &&
-         !slower.starts_with('(');
-}
-
 // Rows are in the order of their times. Of one row alone nothing is compared.
 std::string of_fastest(const OverviewTable& table, const char* what, const char* several) {
   const OverviewGroup& group = table.groups.front();
-  const auto is_ranked = [&](const Row& one) { return is_rival(table, one); };
-  const auto fastest = std::find_if(group.rows.begin(), group.rows.end(), is_ranked);
-  const Row& row = fastest == group.rows.end() ? group.rows.front() : *fastest;
+  const auto is_rival = [](Tier tier) { return tier != Tier::unranked && tier != Tier::unreliable; };
+  const auto fastest = std::find_if(group.tiers.begin(), group.tiers.end(), is_rival);
+  const auto place = static_cast<size_t>(fastest - group.tiers.begin());
+  const Row& row = place < group.rows.size() ? group.rows[place] : group.rows.front();
   const std::string step = with_unit(table, row, "step");
   if (step.empty()) return "";
-  const size_t rivals = group.num_left_out +
-                        static_cast<size_t>(std::count_if(group.rows.begin(), group.rows.end(), is_ranked));
+  const auto rivals = std::count_if(group.tiers.begin(), group.tiers.end(), is_rival);
   if (rivals < 2) return fmt::format("{}{} takes {} per {}.", in_setting(group), row[0].text, step, what);
-  const bool is_sure = !is_doubtful(table, row, "vs fastest") && !is_doubtful(table, row, "x fastest") &&
-                       text_of(table, row, "verdict") != "AMBIGUOUS" &&
-                       text_of(table, row, "vs fastest") != "unreliable";
+  const bool is_sure = *fastest == Tier::fastest;
   return fmt::format("{}{} {} fastest of {} {}, with {} per {}{}.", in_setting(group), row[0].text,
                      is_sure ? "is the" : "was the", rivals, several, step, what,
                      is_sure ? "" : "; the launches do not prove this order");

@@ -42,7 +42,7 @@ const std::vector<Names>& all_names() {
       {"collective_fits.held_out", {}, {"held_out_collectives"}},
       {"runs", {"train"}},
       {"problems", {"problem", "failed", "failures", "skipped"}, {"findings", "missing", "not_ok"}},
-      // Of predict and plan.
+      // Tables of predict and plan.
       {"predictions", {"predicted", "prediction"}},
       {"predicted_layouts", {"layouts", "layout", "3d"}},
       {"all_reduce_overhead", {"overhead", "all_reduce"}},

@@ -10,21 +10,21 @@
 #include <vector>
 
 #include "cli/candidates.h"
+#include "cli/whole_program.h"
 
 namespace shardmark {
 
 inline bool is_command_of_ranks(std::string_view word) {
-  return word == "collective" || word == "train" || word == "doctor";
+  return word != "run" && whole_command(word) != nullptr;  // a suite is what launch starts `run` for
 }
 
-// The command line with the `--` that such a command makes unnecessary. A word after a flag is its value, but
-// --print has none.
-inline std::vector<char*> with_dashes(std::vector<char*> words) {
+// The command line of `launch` with the `--` that such a command makes unnecessary.
+inline std::vector<char*> with_dashes(std::vector<char*> words, const CLI::App& launch) {
   static char dashes[] = "--";
-  if (words.size() < 2 || std::string_view(words[1]) != "launch") return words;
   for (size_t i = 2; i < words.size() && std::string_view(words[i]) != dashes; ++i) {
-    const std::string_view before = words[i - 1];
-    if (!is_command_of_ranks(words[i]) || (before.starts_with('-') && before != "--print")) continue;
+    const CLI::Option* const before = launch.get_option_no_throw(words[i - 1]);
+    const bool is_value = before != nullptr && before->get_items_expected_max() > 0;
+    if (!is_command_of_ranks(words[i]) || is_value) continue;
     words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, dashes);
     break;
   }

@@ -166,7 +166,8 @@ int run_command(int argc, char** argv) {
     return kDone;
   }
   try {
-    std::vector<char*> words = with_dashes({argv, argv + argc});
+    std::vector<char*> words = {argv, argv + argc};
+    if (std::string_view(argv[1]) == "launch") words = with_dashes(words, *app.get_subcommand("launch"));
     app.parse(static_cast<int>(words.size()), words.data());
     refuse_idle_flags(app.get_subcommands().front()->get_name(), *app.get_subcommands().front());
   } catch (const CLI::Success& help) {

@@ -104,6 +104,7 @@ answers mpirun 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) 4.1.4"; e
 PATH=$dir/bin:$PATH runs "$program" launch -n 2 collective all_reduce -b 8 --ranks-none; ends 0; has "-n 2 $program collective all_reduce -b 8 --ranks-none (1)"
 PATH=$dir/bin:$PATH runs "$program" launch --print train --model mlp -n 3; ends 0; has "OMP_NUM_THREADS=1 mpirun" "$program train --model mlp -n 3"; lacks "mpirun mpirun"
 STATUS=1 PATH=$dir/bin:$PATH runs "$program" launch -n 4 doctor; ends 1; has "-n 4 $program doctor (1)"
+PATH=$dir/bin:$PATH runs "$program" launch --report train --model mlp; ends 2; has "leave out --report"
 PATH=$dir/bin:$PATH runs "$program" launch -n 4 --report train; ends 2; has "launch train measures no suite: leave out --report"
 PATH=$dir/bin:$PATH runs "$program" launch -n 2 -o x.h5 train; ends 2; has "leave out --output, or give it after train"
 rm bin/mpirun; PATH=$dir/bin runs "$program" launch suites/tiny.yaml; ends 2; has "mpirun cannot be started"
