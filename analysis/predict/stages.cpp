@@ -34,7 +34,7 @@ void share_links(const strategies::Program& program, std::vector<double>& second
       }
     }
     if (calls.empty()) continue;
-    const int64_t ranks = program.calls[calls.front()].team.ranks;
+    const int64_t ranks = program.calls[calls.front()].process_group.ranks;
     double least = static_cast<int64_t>(bytes.size()) < ranks ? 0 : total;
     for (const auto& [root, of_root] : bytes) least = std::min(least, of_root);
     for (const size_t call : calls)
@@ -55,7 +55,8 @@ std::vector<double> operation_times(const strategies::Program& program, const Co
   std::vector<double> seconds;
   seconds.reserve(program.calls.size());
   for (const strategies::CollectiveCall& o : program.calls) {
-    const auto [found, is_new] = known.try_emplace({o.what, o.bytes, o.team.ranks, o.team.stride}, 0);
+    const auto [found, is_new] =
+        known.try_emplace({o.what, o.bytes, o.process_group.ranks, o.process_group.stride}, 0);
     if (is_new) found->second = costs.time_s(o.what, o.bytes, span_of(o, ranks_per_node));
     seconds.push_back(found->second);
   }
@@ -64,7 +65,7 @@ std::vector<double> operation_times(const strategies::Program& program, const Co
 }
 
 specs::Span span_of(const strategies::CollectiveCall& operation, int64_t ranks_per_node) {
-  const auto& [ranks, stride] = operation.team;
+  const auto& [ranks, stride] = operation.process_group;
   if (operation.what == specs::Collective::send_recv)  // two of a pipeline's; some lie on two nodes
     return {2, ranks_per_node > 0 && ranks * stride > ranks_per_node ? 2 : 1};
   if (ranks_per_node <= 0) return {ranks, 1};

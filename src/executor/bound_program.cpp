@@ -16,9 +16,11 @@ using What = Instruction::What;
 namespace {
 
 // Splitting off a communicator is collective. If ranks split off different ones, all of them would hang.
-void check_equal_on_all_ranks(Communicator& all, const std::vector<strategies::TeamUse>& teams) {
+void check_equal_on_all_ranks(Communicator& all,
+                              const std::vector<strategies::ProcessGroupUse>& process_groups) {
   uint64_t hash = 0;
-  for (const auto& [team, lane] : teams) hash = hash_of(hash, team.ranks, team.stride, lane);
+  for (const auto& [process_group, lane] : process_groups)
+    hash = hash_of(hash, process_group.ranks, process_group.stride, lane);
   const auto key = static_cast<int64_t>(hash >> 1);
   const at::Tensor largest = at::tensor({key, -key}, at::TensorOptions(at::kLong)).to(all.device());
   all.all_reduce(largest, ReduceOp::max).wait();
@@ -37,38 +39,39 @@ SplitUse carried_on(int64_t lane) {
 
 }  // namespace
 
-Teams::Teams(Communicator& all, const std::vector<strategies::TeamUse>& teams)
+ProcessGroups::ProcessGroups(Communicator& all,
+                             const std::vector<strategies::ProcessGroupUse>& process_groups)
     : all_(all), alone_(make_alone(all)) {
   alone_->count_in(all_);
-  std::vector<strategies::TeamUse> to_split;
-  for (const strategies::TeamUse& use : teams)
-    if (!is_all(use) && use.team.ranks > 1 &&
+  std::vector<strategies::ProcessGroupUse> to_split;
+  for (const strategies::ProcessGroupUse& use : process_groups)
+    if (!is_all(use) && use.process_group.ranks > 1 &&
         std::find(to_split.begin(), to_split.end(), use) == to_split.end())
       to_split.push_back(use);
   if (to_split.empty()) return;
   check_equal_on_all_ranks(all_, to_split);
-  for (const strategies::TeamUse& use : to_split) {
-    auto part =
-        all_.split(static_cast<int>(use.team.number_of(all_.rank())), all_.rank(), carried_on(use.lane));
+  for (const strategies::ProcessGroupUse& use : to_split) {
+    auto part = all_.split(static_cast<int>(use.process_group.number_of(all_.rank())), all_.rank(),
+                           carried_on(use.lane));
     part->count_in(all_);
-    teams_.emplace_back(use, std::move(part));
+    process_groups_.emplace_back(use, std::move(part));
   }
 }
 
-Communicator& Teams::of(const strategies::TeamUse& use) const {
+Communicator& ProcessGroups::of(const strategies::ProcessGroupUse& use) const {
   if (is_all(use)) return all_;
-  if (use.team.ranks == 1) return *alone_;
-  const auto part =
-      std::find_if(teams_.begin(), teams_.end(), [&](const auto& one) { return one.first == use; });
-  ENSURE(part != teams_.end(), "a team that was not split off");
+  if (use.process_group.ranks == 1) return *alone_;
+  const auto part = std::find_if(process_groups_.begin(), process_groups_.end(),
+                                 [&](const auto& one) { return one.first == use; });
+  ENSURE(part != process_groups_.end(), "a process_group that was not split off");
   return *part->second;
 }
 
-BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, const Teams& teams,
-                           ReductionKernels* reduction)
+BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory,
+                           const ProcessGroups& process_groups, ReductionKernels* reduction)
     : program_(std::move(program)), memory_(memory), reduction_(reduction) {
   for (const strategies::CollectiveCall& call : program_.calls) {
-    calls_.push_back(bound(call, teams));
+    calls_.push_back(bound(call, process_groups));
     if (std::find(communicators_.begin(), communicators_.end(), calls_.back().comm) == communicators_.end())
       communicators_.push_back(calls_.back().comm);
   }
@@ -80,8 +83,8 @@ BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory, c
 // Prepares a call of the program: its communicator, tensors and peers. The peers of a message that goes one
 // way only are nobody on the other side.
 BoundProgram::BoundCall BoundProgram::bound(const strategies::CollectiveCall& call,
-                                            const Teams& teams) const {
-  Communicator& comm = teams.of({call.team, call.lane});
+                                            const ProcessGroups& process_groups) const {
+  Communicator& comm = process_groups.of({call.process_group, call.lane});
   if (call.inside_block) {
     const auto [out, in] = memory_.inside_block(*call.inside_block, comm);
     return {&comm, {call.what, out, in}, {}};

@@ -13,23 +13,25 @@ namespace shardmark {
 
 // The communicators of the process groups that programs use, split off the communicator of all ranks. Their
 // traffic is counted there. A process group of one rank needs no transport: comm/transports.h.
-class Teams {
+class ProcessGroups {
  public:
   // Construction is collective, and so is destruction, in which NCCL's ranks of a node wait for each other.
-  Teams(Communicator& all, const std::vector<strategies::TeamUse>& teams);
-  Communicator& of(const strategies::TeamUse& use) const;  // one of those given to the constructor
+  ProcessGroups(Communicator& all, const std::vector<strategies::ProcessGroupUse>& process_groups);
+  Communicator& of(const strategies::ProcessGroupUse& use) const;  // one of those given to the constructor
 
  private:
-  bool is_all(const strategies::TeamUse& use) const { return use == strategies::TeamUse{{all_.size(), 1}}; }
+  bool is_all(const strategies::ProcessGroupUse& use) const {
+    return use == strategies::ProcessGroupUse{{all_.size(), 1}};
+  }
   Communicator& all_;
   std::unique_ptr<Communicator> alone_;  // for all process groups of one rank
-  std::vector<std::pair<strategies::TeamUse, std::unique_ptr<Communicator>>> teams_;
+  std::vector<std::pair<strategies::ProcessGroupUse, std::unique_ptr<Communicator>>> process_groups_;
 };
 
 class BoundProgram {
  public:
   // `reduction` has the kernels of ddp's reduction, or is nullptr. All arguments must outlive this.
-  BoundProgram(strategies::Program program, ProgramMemory& memory, const Teams& teams,
+  BoundProgram(strategies::Program program, ProgramMemory& memory, const ProcessGroups& process_groups,
                ReductionKernels* reduction);
 
   const strategies::Program& program() const { return program_; }
@@ -59,7 +61,7 @@ class BoundProgram {
   struct BoundInstruction {
     at::Tensor to, from;
   };
-  BoundCall bound(const strategies::CollectiveCall& call, const Teams& teams) const;
+  BoundCall bound(const strategies::CollectiveCall& call, const ProcessGroups& process_groups) const;
   int64_t dimension_of(const BoundCall& call) const;
   BoundCall* next_inside_block();  // nullptr if the block has no further call
 

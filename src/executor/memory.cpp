@@ -122,12 +122,12 @@ at::Tensor ProgramMemory::at(const strategies::Slice& slice) const {
 }
 
 std::pair<at::Tensor, at::Tensor> ProgramMemory::inside_block(const specs::BlockCall& call,
-                                                              const Communicator& team) const {
+                                                              const Communicator& process_group) const {
   const at::ScalarType type = type_of(call.element, types_);
   const at::Tensor all =
       inside_block_.narrow(0, 0, call.numel * static_cast<int64_t>(at::elementSize(type))).view(type);
-  const int64_t part = call.numel / team.size();
-  const auto own = [&] { return all.narrow(0, team.rank() * part, part); };
+  const int64_t part = call.numel / process_group.size();
+  const auto own = [&] { return all.narrow(0, process_group.rank() * part, part); };
   if (call.what == specs::Collective::all_gather) return {all, own()};
   if (call.what == specs::Collective::reduce_scatter) return {own(), all};
   return {all, all};

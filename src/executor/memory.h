@@ -36,7 +36,7 @@ class ProgramMemory {
   at::Tensor at(const strategies::Slice& slice) const;  // [slice.numel], 1-D; undefined if there is no buffer
   // The stand-in memory (out, in) for a call that a block should make but does not.
   std::pair<at::Tensor, at::Tensor> inside_block(const specs::BlockCall& call,
-                                                 const Communicator& team) const;
+                                                 const Communicator& process_group) const;
   const Precision& types() const { return types_; }
   const at::Tensor& buffer(size_t index) const { return buffers_[index]; }
   ReboundGroup& parameters_of(int64_t group) { return *parameters_[static_cast<size_t>(group)]; }

@@ -26,22 +26,22 @@ bool has_tied_group(const specs::ModelTable& table) {
 OtherStages stages_of(const Point& point, const Programs& own, int64_t rank, strategies::Serving serving) {
   const specs::Mesh mesh = specs::mesh_of(point);
   OtherStages stages;
-  stages.teams = {{mesh.pipeline_team()}, {mesh.copies()}, {mesh.tensor_team()}};
+  stages.process_groups = {{mesh.pipeline_group()}, {mesh.copies()}, {mesh.tensor_group()}};
   if (mesh.pipeline == 1) {
-    if (mesh.ranks_per_copy() == 1) stages.teams.clear();
-    const auto teams = own.teams();
-    stages.teams.insert(stages.teams.end(), teams.begin(), teams.end());
+    if (mesh.ranks_per_copy() == 1) stages.process_groups.clear();
+    const auto process_groups = own.process_groups();
+    stages.process_groups.insert(stages.process_groups.end(), process_groups.begin(), process_groups.end());
     return stages;
   }
   std::vector<strategies::Program> steps, evaluations;
   for (int64_t stage = 0; stage < mesh.pipeline; ++stage) {
-    const int64_t there = rank + (stage - mesh.stage_of(rank)) * mesh.pipeline_team().stride;
+    const int64_t there = rank + (stage - mesh.stage_of(rank)) * mesh.pipeline_group().stride;
     const strategies::RankStep step(point, there);
     Programs programs = programs_of(point.training.strategy, step.input());
     if (has_tied_group(*step.part().table))
-      stages.teams.push_back({mesh.pipeline_team(), strategies::lane_of_ends()});
-    const auto teams = programs.teams();
-    stages.teams.insert(stages.teams.end(), teams.begin(), teams.end());
+      stages.process_groups.push_back({mesh.pipeline_group(), strategies::lane_of_ends()});
+    const auto process_groups = programs.process_groups();
+    stages.process_groups.insert(stages.process_groups.end(), process_groups.begin(), process_groups.end());
     stages.tables.push_back(programs.step.regrouped.value_or(*step.part().table));
     steps.push_back(std::move(programs.step));
     evaluations.push_back(std::move(programs.evaluation));
@@ -62,7 +62,7 @@ TrainingSetup::TrainingSetup(const Point& of, Communicator& all)
       rank_step(point, comm.rank()),
       programs(programs_of(point.training.strategy, rank_step.input())),
       stages(stages_of(point, programs, comm.rank(), serving_of(comm.device()))),
-      teams(std::make_shared<const Teams>(comm, stages.teams)) {}
+      process_groups(std::make_shared<const ProcessGroups>(comm, stages.process_groups)) {}
 
 void TrainingSetup::allocate(int64_t first_step) {
   const auto& t = point.training;
@@ -76,7 +76,7 @@ void TrainingSetup::allocate(int64_t first_step) {
   if (model->fused) model->fused->adds_gradients = !model->splits_backward;
   const StateContext context{*model,       comm, t.optimizer, point.seed, types, specs::mesh_of(point),
                              stages.tables};
-  state = std::make_unique<TrainingState>(context, std::move(programs), teams);
+  state = std::make_unique<TrainingState>(context, std::move(programs), process_groups);
   guard = std::make_unique<GradientGuard>(t.clip_norm, t.precision == "fp16", comm.device());
   executor = std::make_unique<Executor>(*state, *guard, point.seed, first_step);
   if (t.graph) executor->use_graphs();

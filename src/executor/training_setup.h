@@ -8,9 +8,10 @@
 namespace shardmark {
 
 // What a rank knows of the other stages of its pipeline.
-struct OtherStages {                       // of the programs of all stages
-  std::vector<strategies::TeamUse> teams;  // [stage]: its part of the model; empty: there is one stage
-  std::vector<specs::ModelTable> tables;   // [stage]: of its part of the model; none: it is whole
+struct OtherStages {  // of the programs of all stages
+  std::vector<strategies::ProcessGroupUse>
+      process_groups;                     // [stage]: its part of the model; empty: there is one stage
+  std::vector<specs::ModelTable> tables;  // [stage]: of its part of the model; none: it is whole
 };
 
 // It is set up in three phases, and all ranks must finish one before any begins the next: the constructor,
@@ -30,7 +31,7 @@ struct TrainingSetup {
   strategies::RankStep rank_step;  // the step of this rank's part of the model
   Programs programs;               // moved from by allocate()
   OtherStages stages;
-  std::shared_ptr<const Teams> teams;
+  std::shared_ptr<const ProcessGroups> process_groups;
   std::unique_ptr<Model> model;
   std::unique_ptr<TrainingState> state;
   std::unique_ptr<GradientGuard> guard;

@@ -40,10 +40,10 @@ at::Tensor on_cpu(const at::Tensor& value) {
 
 }  // namespace
 
-std::vector<strategies::TeamUse> Programs::teams() const {
-  std::vector<strategies::TeamUse> all;
+std::vector<strategies::ProcessGroupUse> Programs::process_groups() const {
+  std::vector<strategies::ProcessGroupUse> all;
   for (const auto* program : {&step, &step_with_norm, &evaluation}) {
-    const auto some = program->teams();
+    const auto some = program->process_groups();
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
@@ -58,17 +58,17 @@ Programs programs_of(const Choice& choice, strategies::StepInput input) {
 }
 
 TrainingState::TrainingState(const StateContext& context, Programs programs,
-                             std::shared_ptr<const Teams> teams)
+                             std::shared_ptr<const ProcessGroups> process_groups)
     : model_(regrouped(context.model, programs.step)),
       comm_(context.comm),
       mesh_(context.mesh),
       stages_(context.stages),
-      teams_(std::move(teams)),
+      process_groups_(std::move(process_groups)),
       memory_(programs.step, context.model, context.comm, context.types()),
       reduction_(make_kernels(programs.step, context.model, memory_, context.comm, context.seed)),
-      step_(std::move(programs.step), memory_, *teams_, reduction_.get()),
-      step_with_norm_(std::move(programs.step_with_norm), memory_, *teams_, reduction_.get()),
-      evaluation_(std::move(programs.evaluation), memory_, *teams_, reduction_.get()) {
+      step_(std::move(programs.step), memory_, *process_groups_, reduction_.get()),
+      step_with_norm_(std::move(programs.step_with_norm), memory_, *process_groups_, reduction_.get()),
+      evaluation_(std::move(programs.evaluation), memory_, *process_groups_, reduction_.get()) {
   fill_initial(program(), model_, memory_, comm_.rank(), context.seed);
   optimizer_ = make_optimizer_of(context, program(), memory_);
 }
@@ -195,16 +195,16 @@ bool TrainingState::is_own(size_t stage) const { return std::cmp_equal(mesh_.sta
 // A whole group from the shards of all ranks in the group's process group, on the device.
 at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& parts) {
   const specs::GroupLayout& layout = program().layout[group];
-  if (layout.team.ranks == 1 && parts.size() == 1) return parts.front();
-  Communicator& team = teams_->of({layout.team});
+  if (layout.process_group.ranks == 1 && parts.size() == 1) return parts.front();
+  Communicator& process_group = process_groups_->of({layout.process_group});
   at::Tensor whole = at::empty({layout.numel}, parts.front().options().device(comm_.device()));
   for (size_t segment = 0; segment < parts.size(); ++segment) {
     const auto& [range, owner] = layout.segments[segment];
     const at::Tensor own = parts[segment].to(comm_.device()), to = whole.narrow(0, range.begin, range.numel);
     if (owner)
-      team.broadcast(to, own, static_cast<int>(*owner)).wait();
+      process_group.broadcast(to, own, static_cast<int>(*owner)).wait();
     else
-      team.all_gather(to, own).wait();
+      process_group.all_gather(to, own).wait();
   }
   return whole;
 }
@@ -212,7 +212,7 @@ at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& 
 // Broadcasts a stage's tensor to the other stages.
 void TrainingState::send_from(size_t stage, const at::Tensor& value) {
   if (mesh_.pipeline > 1)
-    teams_->of({mesh_.pipeline_team()}).broadcast(value, static_cast<int>(stage)).wait();
+    process_groups_->of({mesh_.pipeline_group()}).broadcast(value, static_cast<int>(stage)).wait();
 }
 
 // Assembles a parameter from the shards of all tensor-parallel ranks, in its own shape.
@@ -221,7 +221,7 @@ at::Tensor TrainingState::of_tensor_ranks(const at::Tensor& own, const specs::Pa
   std::vector<int64_t> shape = spec.shape;
   shape.insert(shape.begin(), spec.shard->ranks);
   const at::Tensor parts = at::empty(shape, own.options());
-  teams_->of({mesh_.tensor_team()}).all_gather(parts.view(-1), own).wait();
+  process_groups_->of({mesh_.tensor_group()}).all_gather(parts.view(-1), own).wait();
   return assembled(parts, spec);
 }
 

@@ -41,15 +41,17 @@ using StateReader = std::function<at::Tensor(const std::string& name)>;
 // The programs of a strategy, which share one set of buffers.
 struct Programs {
   strategies::Program step, step_with_norm, evaluation;
-  std::vector<strategies::TeamUse> teams() const;  // of all three
+  std::vector<strategies::ProcessGroupUse> process_groups() const;  // of all three
 };
 Programs programs_of(const Choice& strategy, strategies::StepInput input);
 
 class TrainingState {
  public:
   // Allocates the buffers, binds the model to them, and draws the initial values. A rank may throw alone.
-  // `teams` must have the process groups of these programs. The context's references must outlive this.
-  TrainingState(const StateContext& context, Programs programs, std::shared_ptr<const Teams> teams);
+  // `process_groups` must have the process groups of these programs. The context's references must outlive
+  // this.
+  TrainingState(const StateContext& context, Programs programs,
+                std::shared_ptr<const ProcessGroups> process_groups);
 
   // Brings the parameters that ranks own to where blocks see them. To be called before anything else, when
   // all ranks are set up. Collective.
@@ -61,7 +63,7 @@ class TrainingState {
   Optimizer& optimizer() { return *optimizer_; }
   Communicator& comm() const { return comm_; }
   // The ranks that have the same part of the model.
-  Communicator& copies() { return teams_->of({program().copies}); }
+  Communicator& copies() { return process_groups_->of({program().copies}); }
   Model& model() { return model_; }
   const Model& model() const { return model_; }
   // A key for random numbers, equal on ranks that compute with the same activations.
@@ -114,7 +116,7 @@ class TrainingState {
   Communicator& comm_;
   const specs::Mesh mesh_;
   const std::vector<specs::ModelTable> stages_;
-  std::shared_ptr<const Teams> teams_;
+  std::shared_ptr<const ProcessGroups> process_groups_;
   ProgramMemory memory_;
   std::unique_ptr<ReductionKernels> reduction_;
   BoundProgram step_, step_with_norm_, evaluation_;

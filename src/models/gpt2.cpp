@@ -19,15 +19,15 @@ Block embedding(Model& model, double dropout) {
   const at::Tensor& positions = model.parameter("wpe.weight");  // [T, C]
   const Dropout drop{model, dropout};
   return {"embedding", [&model, &tokens, &positions, drop](const at::Tensor& ids, const Batch& batch) {
-            const at::Tensor words = embedded(model, tokens, ids);  // [B T, C], or a part of the tokens
-            if (!batch.positions.defined() && words.size(0) == ids.numel()) {
-              const at::Tensor of_samples = words.view({ids.size(0), ids.size(1), -1});
+            const at::Tensor embeddings = embedded(model, tokens, ids);  // [B T, C], or a part of the tokens
+            if (!batch.positions.defined() && embeddings.size(0) == ids.numel()) {
+              const at::Tensor of_samples = embeddings.view({ids.size(0), ids.size(1), -1});
               return drop(at::add(of_samples, positions.narrow(0, 0, ids.size(1))).flatten(0, 1));
             }
-            const at::Tensor places = batch.positions.defined()
-                                          ? batch.positions
-                                          : at::arange(ids.size(1), ids.options()).expand_as(ids);
-            return drop(words + at::embedding(positions, own_rows(model, places.flatten())));
+            const at::Tensor position_ids = batch.positions.defined()
+                                                ? batch.positions
+                                                : at::arange(ids.size(1), ids.options()).expand_as(ids);
+            return drop(embeddings + at::embedding(positions, own_rows(model, position_ids.flatten())));
           }};
 }
 
@@ -57,9 +57,9 @@ Block transformer(Model& model, const std::string& name, int64_t head_width, dou
   const auto down = layer<LastProjection>(model, name + ".mlp.c_proj");
   return {name, [=, &model](const at::Tensor& x, const Batch& batch) {
             const auto [in, for_attention] = ln_1.of_sum(x, {});
-            const at::Tensor attended = attention(enter_region(model, for_attention), batch);
+            const at::Tensor attended = attention(copy_to_tensor_region(model, for_attention), batch);
             const auto [h, for_mlp] = ln_2.of_sum(in, attention.drop(attended));
-            return h + attention.drop(down(up.gelu(enter_region(model, for_mlp))));
+            return h + attention.drop(down(up.gelu(copy_to_tensor_region(model, for_mlp))));
           }};
 }
 

@@ -60,7 +60,7 @@ struct LastProjection {  // weight [in, out], x [N, in]
     if (model.table().split.tensor == 1) return Projection{weight, bias, model}(x);
     const at::Tensor part =
         model.splits_backward ? split_projection(model, x, weight, {}) : at::mm(x, weight);
-    return leave_region(model, part) + bias;
+    return reduce_from_tensor_region(model, part) + bias;
   }
 };
 struct LastLinear {  // weight [out, in]
@@ -68,7 +68,7 @@ struct LastLinear {  // weight [out, in]
   const Model& model;
   at::Tensor operator()(const at::Tensor& x) const {
     if (model.table().split.tensor == 1) return Linear{weight, bias, model}(x);
-    return leave_region(model, Matrix{weight, model}(x)) + bias;
+    return reduce_from_tensor_region(model, Matrix{weight, model}(x)) + bias;
   }
 };
 
@@ -106,9 +106,10 @@ inline at::Tensor loss_or_logits(const at::Tensor& logits, const Batch& batch) {
 // comes in two parts, the second one computes the gradient of the weight, in each of the forms below.
 inline at::Tensor language_head(const Model& model, const at::Tensor& x, const at::Tensor& weight,
                                 const Batch& batch) {
-  const at::Tensor h = enter_region(model, x);
+  const at::Tensor h = copy_to_tensor_region(model, x);
   if (model.table().split.tensor > 1)
-    return loss_over_cut_words(model, Matrix{weight, model}(h), batch, model.table().sample.num_classes);
+    return loss_over_sharded_vocabulary(model, Matrix{weight, model}(h), batch,
+                                        model.table().sample.num_classes);
   if (!model.gpu_forms || !at::isReducedFloatingType(model.dtype()))
     return loss_or_logits(Matrix{weight, model}(h), batch);
   if (batch.targets.defined() && !batch.wants_scores && model.dtype() == at::kBFloat16)

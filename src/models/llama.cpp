@@ -155,7 +155,7 @@ struct GroupedAttention {
     const at::Tensor queries = rotary(by_head(q), batch.positions);
     const at::Tensor keys = rotary(by_head(k), batch.positions);
     const at::Tensor y = causal_attention(model, queries, keys, by_head(v), batch);
-    return leave_region(model, out(y.reshape({x.size(0), -1})));
+    return reduce_from_tensor_region(model, out(y.reshape({x.size(0), -1})));
   }
 };
 
@@ -176,8 +176,8 @@ Block transformer(Model& model, const std::string& name, const Rotary& rotary, i
                                    head_width,
                                    model};
   return {name, [=, &model](const at::Tensor& x, const Batch& batch) {
-            const at::Tensor h = x + attention(enter_region(model, before_attention(x)), batch);
-            return h + leave_region(model, mlp(enter_region(model, before_mlp(h))));
+            const at::Tensor h = x + attention(copy_to_tensor_region(model, before_attention(x)), batch);
+            return h + reduce_from_tensor_region(model, mlp(copy_to_tensor_region(model, before_mlp(h))));
           }};
 }
 

@@ -13,7 +13,7 @@ void add_mlp_blocks(Model& model, const Options& options) {
     const auto linear = layer<Linear>(model, name);
     const auto last = layer<LastLinear>(model, name);
     const auto product = [=, &model, enters = i > 0, leaves = i % 2 == 1](const at::Tensor& x) {
-      return leaves ? last(x) : linear(enters ? enter_region(model, x) : x);
+      return leaves ? last(x) : linear(enters ? copy_to_tensor_region(model, x) : x);
     };
     if (i < layers - 1)
       model.add_block(
@@ -21,7 +21,7 @@ void add_mlp_blocks(Model& model, const Options& options) {
     else
       model.add_block({name, [=, &model, by_classes = i % 2 == 0](const at::Tensor& x, const Batch& batch) {
                          return by_classes && model.table().split.tensor > 1
-                                    ? loss_over_cut_words(model, product(x), batch, classes)
+                                    ? loss_over_sharded_vocabulary(model, product(x), batch, classes)
                                     : loss_or_logits(product(x), batch);
                        }});
   }

@@ -29,8 +29,8 @@ Batch Model::prepared(const Batch& batch) const {
     ready.positions =
         ready.positions.defined() ? own_tokens(split, ready.positions) : tokens.expand(ready.inputs.sizes());
   }
-  const at::Tensor places = ready.masks_documents ? ready.positions : tokens;
-  ready.mask = attention_mask(tokens, places, length, dtype_);
+  const at::Tensor position_ids = ready.masks_documents ? ready.positions : tokens;
+  ready.mask = attention_mask(tokens, position_ids, length, dtype_);
   return ready;
 }
 

@@ -101,14 +101,14 @@ struct ScatterForward : torch::autograd::Function<ScatterForward> {
   }
 };
 
-// Which of `words` (token ids) are in a rank's shard of the vocabulary, `count` from `first` on, and their
-// index there. Ids of other shards get index 0.
-struct OwnWords {
-  at::Tensor is_elsewhere, place;
-  OwnWords(const at::Tensor& words, int64_t first, int64_t count) {
-    const at::Tensor own = words - first;
+// Which of `ids` (tokens) are in a rank's shard of the vocabulary, `count` from `first` on, and their index
+// there. Ids of other shards get index 0.
+struct OwnTokenIds {
+  at::Tensor is_elsewhere, index;
+  OwnTokenIds(const at::Tensor& ids, int64_t first, int64_t count) {
+    const at::Tensor own = ids - first;
     is_elsewhere = own.lt(0).logical_or_(own.ge(count));
-    place = own.masked_fill(is_elsewhere, 0);
+    index = own.masked_fill(is_elsewhere, 0);
   }
 };
 
@@ -118,21 +118,21 @@ struct OwnWords {
 struct CrossEntropyOverRanks : torch::autograd::Function<CrossEntropyOverRanks> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
                             int64_t first, const c10::intrusive_ptr<OfModel>& of) {
-    const OwnWords own(targets, first, logits.size(1));
-    const at::Tensor place = own.place.unsqueeze(1);
-    const at::Tensor of_target = logits.gather(1, place).squeeze(1).masked_fill(own.is_elsewhere, 0);
+    const OwnTokenIds own(targets, first, logits.size(1));
+    const at::Tensor index = own.index.unsqueeze(1);
+    const at::Tensor of_target = logits.gather(1, index).squeeze(1).masked_fill(own.is_elsewhere, 0);
     const at::Tensor parts =
         gathered(*of, at::stack({at::logsumexp(logits, 1), of_target})).view({-1, 2, logits.size(0)});
     const at::Tensor total = at::logsumexp(parts.select(1, 0), 0);
-    ctx->save_for_backward({logits, total, place, own.is_elsewhere});
+    ctx->save_for_backward({logits, total, index, own.is_elsewhere});
     return (total - parts.select(1, 1).sum(0)).mean();
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &logits = saved[0], &total = saved[1], &place = saved[2], &is_elsewhere = saved[3];
+    const at::Tensor &logits = saved[0], &total = saved[1], &index = saved[2], &is_elsewhere = saved[3];
     at::Tensor gradient = at::sub(logits, total.unsqueeze(1)).exp_();
-    gradient.scatter_add_(1, place, is_elsewhere.to(logits.scalar_type()).sub_(1).unsqueeze(1));
+    gradient.scatter_add_(1, index, is_elsewhere.to(logits.scalar_type()).sub_(1).unsqueeze(1));
     return {gradient.mul_(outputs[0] / static_cast<double>(logits.size(0))), {}, {}, {}};
   }
 };
@@ -141,11 +141,11 @@ struct CrossEntropyOverRanks : torch::autograd::Function<CrossEntropyOverRanks> 
 // largest logit, and whether it is the target's. If several ranks have equal maxima, the first one counts.
 at::Tensor scores_over_ranks(const OfModel& of, const at::Tensor& logits, const at::Tensor& targets,
                              int64_t first) {
-  const OwnWords own(targets, first, logits.size(1));
+  const OwnTokenIds own(targets, first, logits.size(1));
   const at::Tensor of_target =
-      logits.gather(1, own.place.unsqueeze(1)).squeeze(1).masked_fill(own.is_elsewhere, 0);
+      logits.gather(1, own.index.unsqueeze(1)).squeeze(1).masked_fill(own.is_elsewhere, 0);
   const auto [most, where] = logits.max(1);
-  const at::Tensor is_hit = where.eq(own.place).logical_and_(own.is_elsewhere.logical_not());
+  const at::Tensor is_hit = where.eq(own.index).logical_and_(own.is_elsewhere.logical_not());
   const at::Tensor parts =
       gathered(of, at::stack({at::logsumexp(logits, 1), of_target, most, is_hit.to(logits.scalar_type())}))
           .view({-1, 4, logits.size(0)})
@@ -158,13 +158,13 @@ at::Tensor scores_over_ranks(const OfModel& of, const at::Tensor& logits, const 
 
 }  // namespace
 
-at::Tensor enter_region(const Model& model, const at::Tensor& x) {
+at::Tensor copy_to_tensor_region(const Model& model, const at::Tensor& x) {
   const specs::Split& split = model.table().split;
   if (split.tensor == 1) return x;
   return split.sequence_parallel ? GatherForward::apply(x, over(model)) : CopyForward::apply(x, over(model));
 }
 
-at::Tensor leave_region(const Model& model, const at::Tensor& x) {
+at::Tensor reduce_from_tensor_region(const Model& model, const at::Tensor& x) {
   const specs::Split& split = model.table().split;
   if (split.tensor == 1) return x;
   return split.sequence_parallel ? ScatterForward::apply(x, over(model)) : SumForward::apply(x, over(model));
@@ -180,21 +180,21 @@ at::Tensor own_rows(const Model& model, const at::Tensor& rows) {
 at::Tensor embedded(const Model& model, const at::Tensor& table, const at::Tensor& ids) {
   const specs::Split& split = model.table().split;
   if (split.tensor == 1) return at::embedding(table, ids).flatten(0, 1);
-  const OwnWords own(ids.flatten(), split.tensor_index * table.size(0), table.size(0));
-  const at::Tensor rows = at::embedding(table, own.place);
-  return leave_region(model, rows.masked_fill(own.is_elsewhere.unsqueeze(1), 0));
+  const OwnTokenIds own(ids.flatten(), split.tensor_index * table.size(0), table.size(0));
+  const at::Tensor rows = at::embedding(table, own.index);
+  return reduce_from_tensor_region(model, rows.masked_fill(own.is_elsewhere.unsqueeze(1), 0));
 }
 
-at::Tensor loss_over_cut_words(const Model& model, const at::Tensor& logits, const Batch& batch,
-                               int64_t words) {
+at::Tensor loss_over_sharded_vocabulary(const Model& model, const at::Tensor& logits, const Batch& batch,
+                                        int64_t vocabulary) {
   const int64_t first = model.table().split.tensor_index * logits.size(1);
-  const int64_t own = std::min(logits.size(1), words - first);  // without padding
+  const int64_t own = std::min(logits.size(1), vocabulary - first);  // without padding
   // 16-bit logits are converted to float, because a sum over many classes needs it.
   const at::Tensor precise = logits.element_size() < 4 ? logits.to(at::kFloat) : logits;
-  ENSURE(batch.targets.defined(), "no rank has the logits of all words");
-  const at::Tensor targets = batch.targets.flatten(), of_words = precise.narrow(1, 0, own);
-  if (batch.wants_scores) return scores_over_ranks(*over(model), of_words, targets, first);
-  return CrossEntropyOverRanks::apply(of_words, targets, first, over(model));
+  ENSURE(batch.targets.defined(), "no rank has the logits of the whole vocabulary");
+  const at::Tensor targets = batch.targets.flatten(), in_vocabulary = precise.narrow(1, 0, own);
+  if (batch.wants_scores) return scores_over_ranks(*over(model), in_vocabulary, targets, first);
+  return CrossEntropyOverRanks::apply(in_vocabulary, targets, first, over(model));
 }
 
 at::Tensor own_tokens(const specs::Split& split, const at::Tensor& of_sample) {

@@ -15,10 +15,10 @@ namespace shardmark {
 // Enters a tensor-parallel region with activations [N, C], of which all tensor-parallel ranks have all
 // tokens, or a part of the tokens each (sequence_parallel). Returns all tokens. In backward the gradients of
 // all ranks are summed.
-at::Tensor enter_region(const Model& model, const at::Tensor& x);
+at::Tensor copy_to_tensor_region(const Model& model, const at::Tensor& x);
 // Leaves the region: sums [N, C] over tensor-parallel ranks, and returns all tokens or this rank's part of
 // them.
-at::Tensor leave_region(const Model& model, const at::Tensor& x);
+at::Tensor reduce_from_tensor_region(const Model& model, const at::Tensor& x);
 
 // This rank's part of the tokens (sequence_parallel) among rows [N, ...].
 at::Tensor own_rows(const Model& model, const at::Tensor& rows);
@@ -28,9 +28,9 @@ at::Tensor own_rows(const Model& model, const at::Tensor& rows);
 at::Tensor embedded(const Model& model, const at::Tensor& table, const at::Tensor& ids);
 
 // The mean cross-entropy over targets, or their scores, for logits [N, V] of this rank's shard of a
-// vocabulary of `words`.
-at::Tensor loss_over_cut_words(const Model& model, const at::Tensor& logits, const Batch& batch,
-                               int64_t words);
+// vocabulary of `vocabulary` tokens.
+at::Tensor loss_over_sharded_vocabulary(const Model& model, const at::Tensor& logits, const Batch& batch,
+                                        int64_t vocabulary);
 
 // The tokens of a context-parallel rank r, among those of a sample [B, T, ...]: parts r and 2c - 1 - r of 2c
 // parts, so that all ranks have the same share of the causal mask's work.

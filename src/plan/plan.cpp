@@ -219,7 +219,9 @@ std::string gathers_reason(const Point& point) {
   const strategies::Strategy& how = strategies::strategy(t.strategy.name);
   const strategies::RankStep rank_step(point);
   if (!how.impossible(rank_step.input()).empty()) return {};  // strategy_reason() reports it
-  const auto is_gather = [](const auto& c) { return c.lane == strategies::kGatherLane && c.team.ranks > 1; };
+  const auto is_gather = [](const auto& c) {
+    return c.lane == strategies::kGatherLane && c.process_group.ranks > 1;
+  };
   const auto calls = how.step(rank_step.input()).calls;
   if (std::any_of(calls.begin(), calls.end(), is_gather)) return {};
   return fmt::format("{} on {} rank{} gathers no parameters; take gathers shared", t.strategy.name,

@@ -43,12 +43,12 @@ std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t r
 
 Range GroupLayout::owned(size_t segment, int64_t rank) const {
   const auto& [range, owner] = segments[segment];
-  const int64_t index = team.index_of(rank), part = range.numel / team.ranks;
+  const int64_t index = process_group.index_of(rank), part = range.numel / process_group.ranks;
   if (!owner) return {range.begin + index * part, part};
   return {range.begin, owner == index ? range.numel : 0};
 }
 
-std::vector<GroupLayout> even_layout(const ModelTable& table, Team team) {
+std::vector<GroupLayout> even_layout(const ModelTable& table, ProcessGroup process_group) {
   std::vector<GroupLayout> layout;
   for (const auto& group : table.groups) {
     GroupLayout place;
@@ -56,22 +56,22 @@ std::vector<GroupLayout> even_layout(const ModelTable& table, Team team) {
       place.offsets.push_back(place.numel);
       place.numel += round_up(parameter.numel(), kAlignment);
     }
-    place.numel = round_up(place.numel, team.ranks * kAlignment);
-    place.team = team;
+    place.numel = round_up(place.numel, process_group.ranks * kAlignment);
+    place.process_group = process_group;
     place.segments = {{{0, place.numel}}};
     layout.push_back(std::move(place));
   }
   return layout;
 }
 
-std::vector<GroupLayout> dim0_layout(const ModelTable& table, Team team) {
+std::vector<GroupLayout> dim0_layout(const ModelTable& table, ProcessGroup process_group) {
   std::vector<GroupLayout> layout;
   for (const auto& group : table.groups) {
     GroupLayout place;
-    place.team = team;
+    place.process_group = process_group;
     for (const auto& parameter : group.parameters) {
       const int64_t rows = parameter.shape.empty() ? 1 : parameter.shape.front();
-      const int64_t numel = round_up(rows, team.ranks) * (parameter.numel() / rows);
+      const int64_t numel = round_up(rows, process_group.ranks) * (parameter.numel() / rows);
       place.offsets.push_back(place.numel);
       place.segments.push_back({{place.numel, numel}});
       place.numel += round_up(numel, kAlignment);
@@ -81,15 +81,16 @@ std::vector<GroupLayout> dim0_layout(const ModelTable& table, Team team) {
   return layout;
 }
 
-std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, Team team, Evenness evenness) {
-  const auto owners = deal_tensors(table, team.ranks, evenness);
+std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, ProcessGroup process_group,
+                                             Evenness evenness) {
+  const auto owners = deal_tensors(table, process_group.ranks, evenness);
   std::vector<GroupLayout> layout;
   for (size_t g = 0; g < table.groups.size(); ++g) {
     const auto& parameters = table.groups[g].parameters;
     GroupLayout place;
     place.offsets.resize(parameters.size());
-    place.team = team;
-    for (size_t rank = 0; rank < static_cast<size_t>(team.ranks); ++rank) {
+    place.process_group = process_group;
+    for (size_t rank = 0; rank < static_cast<size_t>(process_group.ranks); ++rank) {
       const int64_t begin = place.numel;
       for (size_t p = 0; p < parameters.size(); ++p) {
         if (owners[g][p] != rank) continue;
@@ -161,11 +162,11 @@ int64_t total_numel(const std::vector<GroupLayout>& layout) {
 int64_t largest_share(const std::vector<GroupLayout>& layout) {
   if (layout.empty()) return 0;
   int64_t everyone = 0;  // what every rank has of sharded segments
-  std::vector<int64_t> whole(static_cast<size_t>(layout.front().team.ranks));
+  std::vector<int64_t> whole(static_cast<size_t>(layout.front().process_group.ranks));
   for (const auto& place : layout)
     for (const auto& [range, owner] : place.segments)
       (owner ? whole[static_cast<size_t>(*owner)] : everyone) +=
-          owner ? range.numel : range.numel / place.team.ranks;
+          owner ? range.numel : range.numel / place.process_group.ranks;
   return everyone + *std::max_element(whole.begin(), whole.end());
 }
 

@@ -28,7 +28,7 @@ struct Segment {
 struct GroupLayout {
   std::vector<int64_t> offsets;  // of each parameter
   int64_t numel = 0;
-  Team team;
+  ProcessGroup process_group;
   std::vector<Segment> segments;  // in memory order, maybe with gaps for alignment
   // The range that this rank of the job owns of a segment. It may be empty.
   Range owned(size_t segment, int64_t rank) const;
@@ -43,22 +43,24 @@ struct Bucket {
 
 // fsdp(layout=flat): a group is one segment, which is cut after every 1/ranks of its length. It is padded to
 // a multiple of ranks x 128 elements.
-std::vector<GroupLayout> even_layout(const ModelTable& table, Team team);
+std::vector<GroupLayout> even_layout(const ModelTable& table, ProcessGroup process_group);
 
 // fsdp(layout=dim0): every tensor is a segment of its own and is cut between rows: each rank has ceil(rows /
 // ranks) of them. The last ranks may have fewer rows, or only padding.
-std::vector<GroupLayout> dim0_layout(const ModelTable& table, Team team);
+std::vector<GroupLayout> dim0_layout(const ModelTable& table, ProcessGroup process_group);
 
 // The layout that fsdp's options ask for.
-inline std::vector<GroupLayout> fsdp_layout(const ModelTable& table, Team team, const Options& options) {
-  return options.at("layout") == "dim0" ? dim0_layout(table, team) : even_layout(table, team);
+inline std::vector<GroupLayout> fsdp_layout(const ModelTable& table, ProcessGroup process_group,
+                                            const Options& options) {
+  return options.at("layout") == "dim0" ? dim0_layout(table, process_group)
+                                        : even_layout(table, process_group);
 }
 
 enum class Evenness { bytes, count };  // what ranks own about equally much of
 
 // zero3: whole tensors, largest first, go to the rank that owns the least so far (the lowest rank if several
 // do). Inside a group, tensors are ordered by owner, so that the tensors of a rank are one segment.
-std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, Team team,
+std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, ProcessGroup process_group,
                                              Evenness evenness = Evenness::bytes);
 
 // The option `evenness`.

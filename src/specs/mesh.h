@@ -19,7 +19,7 @@ inline constexpr size_t kNumDimensions = kDimensionNames.size();
 
 // A process group: `ranks` ranks that are `stride` apart. The ranks of a job are divided into such groups, in
 // blocks of ranks x stride consecutive ranks.
-struct Team {
+struct ProcessGroup {
   int64_t ranks = 1;
   int64_t stride = 1;
   // The index of a rank of the job in its process group.
@@ -27,7 +27,7 @@ struct Team {
   // The number of the process group that a rank belongs to. Groups of the same block have consecutive
   // numbers.
   int64_t number_of(int64_t rank) const { return rank / (ranks * stride) * stride + rank % stride; }
-  bool operator==(const Team&) const = default;
+  bool operator==(const ProcessGroup&) const = default;
 };
 
 // The ranks of a tensor group are neighbours, because they exchange most. Then come those of a context group,
@@ -44,27 +44,30 @@ struct Mesh {
 
   // Ranks that have the same part of the model and different tokens. Ranks that share a sequence are
   // neighbours.
-  Team copies() const { return {context * data, pipeline_inside ? tensor * pipeline : tensor}; }
-  Team tensor_team() const { return {tensor, 1}; }
-  Team context_team() const { return {context, copies().stride}; }
-  Team pipeline_team() const { return {pipeline, pipeline_inside ? tensor : tensor * context * data}; }
-  Team team_of(Dimension dimension) const {
-    return dimension == Dimension::tensor     ? tensor_team()
-           : dimension == Dimension::context  ? context_team()
-           : dimension == Dimension::pipeline ? pipeline_team()
+  ProcessGroup copies() const { return {context * data, pipeline_inside ? tensor * pipeline : tensor}; }
+  ProcessGroup tensor_group() const { return {tensor, 1}; }
+  ProcessGroup context_group() const { return {context, copies().stride}; }
+  ProcessGroup pipeline_group() const {
+    return {pipeline, pipeline_inside ? tensor : tensor * context * data};
+  }
+  ProcessGroup process_group_of(Dimension dimension) const {
+    return dimension == Dimension::tensor     ? tensor_group()
+           : dimension == Dimension::context  ? context_group()
+           : dimension == Dimension::pipeline ? pipeline_group()
                                               : copies();
   }
   // The dimension that a process group of a strategy runs along. A strategy builds its groups among all
   // copies, where the ranks that share a sequence come first. If all ranks of a group share one sequence, the
   // group communicates for context parallelism, not for data parallelism.
-  Dimension dimension_of(const Team& team) const {
-    if (team.ranks == 1) return Dimension::data;
-    if (team == pipeline_team()) return Dimension::pipeline;
-    if (team == tensor_team()) return Dimension::tensor;
-    const bool shares_sequence = team.stride == context_team().stride && context % team.ranks == 0;
+  Dimension dimension_of(const ProcessGroup& process_group) const {
+    if (process_group.ranks == 1) return Dimension::data;
+    if (process_group == pipeline_group()) return Dimension::pipeline;
+    if (process_group == tensor_group()) return Dimension::tensor;
+    const bool shares_sequence =
+        process_group.stride == context_group().stride && context % process_group.ranks == 0;
     return shares_sequence ? Dimension::context : Dimension::data;
   }
-  int64_t stage_of(int64_t rank) const { return pipeline_team().index_of(rank); }
+  int64_t stage_of(int64_t rank) const { return pipeline_group().index_of(rank); }
   int64_t data_index_of(int64_t rank) const { return copies().index_of(rank) / context; }
   int64_t ranks_per_copy() const { return context * tensor * pipeline; }
 };

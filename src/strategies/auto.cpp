@@ -27,11 +27,11 @@ std::vector<std::string> candidate_texts(const DecisionInputs& around) {
 double communication_s(const Program& program, const DecisionInputs& around) {
   double seconds = 0;
   for (const CollectiveCall& call : program.calls) {
-    const bool in_node = call.team.stride == 1 && call.team.ranks == around.ranks_per_node;
+    const bool in_node = call.process_group.stride == 1 && call.process_group.ranks == around.ranks_per_node;
     const ProbedLink& link = in_node ? around.node : around.all;
     if (link.bytes_per_s == 0) continue;
-    seconds +=
-        link.latency_s + call.bytes * specs::ring_factor(call.what, call.team.ranks) / link.bytes_per_s;
+    seconds += link.latency_s +
+               call.bytes * specs::ring_factor(call.what, call.process_group.ranks) / link.bytes_per_s;
   }
   return seconds;
 }

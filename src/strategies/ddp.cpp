@@ -86,7 +86,7 @@ class BucketedReplica : public Replica {
 };
 
 Program write(const StepInput& input, const Schedule& schedule) {
-  StepBuilder step("ddp", input, schedule, specs::even_layout(input.model, Team{}));
+  StepBuilder step("ddp", input, schedule, specs::even_layout(input.model, ProcessGroup{}));
   BucketedReplica replica(step);
   return write_step(step, {&replica});
 }

@@ -27,7 +27,7 @@ namespace {
 // take as long, but NCCL begins operations in the order in which they are started (serving.h), so the first
 // exchange inside a tensor-parallel block would wait until the last gather has begun. An evaluation, which
 // follows a step, gathers the others itself.
-class WholeParameters : public Holder {
+class WholeParameters : public ShardingPolicy {
  public:
   explicit WholeParameters(StepBuilder& step)
       : step_(step), whole_(step.allocate_groups("parameters", Use::parameters, Element::compute)) {
@@ -94,7 +94,7 @@ class WholeParameters : public Holder {
 
 // How ZeRO-1 holds gradients: whole on every rank. Micro-batches are added up in the type that is sent, and
 // reduced once, after the last one.
-class WholeGradients : public Holder {
+class WholeGradients : public ShardingPolicy {
  public:
   explicit WholeGradients(StepBuilder& step)
       : step_(step), whole_(step.allocate_groups("gradients", Use::gradients, Element::compute)) {
@@ -276,7 +276,7 @@ namespace {
 
 Program write(const StepInput& input, const Schedule& schedule) {
   StepBuilder step("fsdp", input, schedule,
-                   specs::fsdp_layout(input.model, input.team(group_size(input)), input.options));
+                   specs::fsdp_layout(input.model, input.process_group(group_size(input)), input.options));
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") {
     ShardedParameters parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master));

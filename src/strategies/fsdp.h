@@ -17,7 +17,7 @@ std::vector<UnitUse> unit_uses(const std::vector<Position>& positions, int64_t n
 
 // Parameters of which a rank holds only its shard. Root groups have slots of their own and stay gathered
 // through a whole step.
-class ShardedParameters : public Holder {
+class ShardedParameters : public ShardingPolicy {
  public:
   ShardedParameters(StepBuilder& step, ModelShards shards);
 
@@ -48,7 +48,7 @@ class ShardedParameters : public Holder {
 
 // Gradients of which a rank keeps only its shard. They are reduced after every micro-batch, and the owner
 // adds the results up. After the last micro-batch, replicas sum their shards.
-class ShardedGradients : public Holder {
+class ShardedGradients : public ShardingPolicy {
  public:
   explicit ShardedGradients(StepBuilder& step);
 

@@ -20,7 +20,7 @@ std::vector<GroupLayout> secondary_layout(const StepBuilder& step, int64_t num_s
   for (const UnitUse& use : unit_uses(step.positions_of_step(), num_slots)) {
     if (!is_unsharded_for_backward(use)) continue;
     layout[use.group].segments = step.layout()[use.group].segments;
-    layout[use.group].team = step.input().team(ranks);
+    layout[use.group].process_group = step.input().process_group(ranks);
   }
   return layout;
 }

@@ -46,7 +46,7 @@ Meeting* Meetings::start(End end, double now_s, double seconds) {
   const CollectiveCall& call = *end.call;
   const auto own = static_cast<int64_t>(end.stage);
   const int64_t other = is_message(call) ? call.root.value_or(own) : -1;
-  const Key key{call.team.stride, call.lane, std::min(own, other),
+  const Key key{call.process_group.stride, call.lane, std::min(own, other),
                 is_message(call) ? std::max(own, other) : -1};
   Channel& channel = channels_[key];
   const size_t number = channel.num_started[end.stage]++;

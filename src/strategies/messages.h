@@ -8,14 +8,14 @@
 
 namespace shardmark::strategies {
 
-// The lane (TeamUse) of a message. Each pair of neighbours has a lane for each direction, so that on one
-// communicator a rank only sends to or only receives from one other rank. Messages therefore stay in order,
-// and none waits for another pair's. Ranks are numbered within their pipeline.
+// The lane (ProcessGroupUse) of a message. Each pair of neighbours has a lane for each direction, so that on
+// one communicator a rank only sends to or only receives from one other rank. Messages therefore stay in
+// order, and none waits for another pair's. Ranks are numbered within their pipeline.
 int64_t lane_of(int64_t from, int64_t to, int64_t stages, bool is_forward);
 // The lane between the first stage and the last, which may share a tied group.
 int64_t lane_of_ends();
 
-class Messages : public Holder {
+class Messages : public ShardingPolicy {
  public:
   explicit Messages(StepBuilder& step);
   void before(const Position& at) override;

@@ -21,7 +21,7 @@ using specs::Collective;
 using specs::Element;
 using specs::GroupLayout;
 using specs::ModelTable;
-using specs::Team;
+using specs::ProcessGroup;
 
 enum class Use { parameters, gradients, transient };
 
@@ -59,23 +59,26 @@ inline constexpr Slice kSquares{-2, 0, 1};
 struct CollectiveCall {
   Collective what = Collective::all_reduce;
   double bytes = 0;  // payload: the larger of the rank's input and output
-  Team team;
-  // An index in `team`: the root of a broadcast or reduction, or the peer of a message (a send_recv, which
-  // may send, receive, or do both).
+  ProcessGroup process_group;
+  // An index in `process_group`: the root of a broadcast or reduction, or the peer of a message (a send_recv,
+  // which may send, receive, or do both).
   std::optional<int64_t> root = {};
   Slice out = {}, in = {};
   std::optional<int64_t> group = {};  // the parameter group whose parameters or gradients move
   std::optional<specs::BlockCall> inside_block = {};  // set if a block makes the call while it computes
-  int64_t lane = 0;                                   // with `team`: the communicator (TeamUse)
+  int64_t lane = 0;  // with `process_group`: the communicator (ProcessGroupUse)
   specs::Dimension dimension = specs::Dimension::data;
   const std::string& name() const { return specs::collective(what).name; }
   // The bytes that this rank sends if the operation runs as a ring. A message counts on its sender only.
   double ring_bytes() const {
-    return what == Collective::send_recv && in.numel == 0 ? 0 : bytes * specs::ring_factor(what, team.ranks);
+    return what == Collective::send_recv && in.numel == 0
+               ? 0
+               : bytes * specs::ring_factor(what, process_group.ranks);
   }
   // Compares what a study stores of a call. The memory that a call uses is not part of it.
   bool operator==(const CollectiveCall& other) const {
-    return what == other.what && bytes == other.bytes && team == other.team && root == other.root;
+    return what == other.what && bytes == other.bytes && process_group == other.process_group &&
+           root == other.root;
   }
 };
 
@@ -86,10 +89,10 @@ struct CollectiveCall {
 // its parameter all-gathers use a second one, so that a prefetch need not wait for a gradient reduction. Both
 // then compete for the same link and, on a GPU, for the same multiprocessors.
 inline constexpr int64_t kStrategyLane = 0, kBlockLane = 1, kGatherLane = 2, kFirstMessageLane = 3;
-struct TeamUse {
-  Team team;
+struct ProcessGroupUse {
+  ProcessGroup process_group;
   int64_t lane = kStrategyLane;
-  bool operator==(const TeamUse&) const = default;
+  bool operator==(const ProcessGroupUse&) const = default;
 };
 
 // The phase of a step that an instruction belongs to. `publish` brings updated parameters to where blocks
@@ -177,7 +180,7 @@ struct Program {
   int64_t micro_batches = 1;
   std::vector<specs::Chunk> chunks;   // of this rank's blocks
   int64_t stages = 1;                 // pipeline stages
-  Team copies;                        // the ranks that have the same part of the model
+  ProcessGroup copies;                // the ranks that have the same part of the model
   bool norm = false;                  // whether the step computes the gradient norm
   Choice reduction;                   // of ddp; an empty name means none
   std::vector<BucketMemory> buckets;  // of ddp
@@ -197,14 +200,14 @@ struct Program {
   }
   // The communicators that the program needs, each once: those of its calls, and those that gather sharded
   // groups for a checkpoint.
-  std::vector<TeamUse> teams() const {
-    std::vector<TeamUse> all;
-    const auto add = [&](const TeamUse& use) {
+  std::vector<ProcessGroupUse> process_groups() const {
+    std::vector<ProcessGroupUse> all;
+    const auto add = [&](const ProcessGroupUse& use) {
       if (std::find(all.begin(), all.end(), use) == all.end()) all.push_back(use);
     };
-    for (const CollectiveCall& call : calls) add({call.team, call.lane});
+    for (const CollectiveCall& call : calls) add({call.process_group, call.lane});
     for (const GroupLayout& group : layout)
-      if (group.team.ranks > 1 || group.segments.size() > 1) add({group.team});
+      if (group.process_group.ranks > 1 || group.segments.size() > 1) add({group.process_group});
     return all;
   }
 };

@@ -35,10 +35,10 @@ class Hash {
     value_ = hash_bytes(text, value_);
   }
   void add(const Slice& s) { all(s.buffer, s.begin, s.numel); }
-  void add(const Team& t) { all(t.ranks, t.stride); }
+  void add(const ProcessGroup& t) { all(t.ranks, t.stride); }
   void add(const specs::Range& r) { all(r.begin, r.numel); }
   void add(const specs::Segment& s) { all(s.range, s.owner); }
-  void add(const GroupLayout& g) { all(g.offsets, g.numel, g.team, g.segments); }
+  void add(const GroupLayout& g) { all(g.offsets, g.numel, g.process_group, g.segments); }
   void add(const specs::Chunk& c) { all(c.begin, c.end, c.first_block, c.receives, c.sends); }
   void add(const specs::BlockCall& c) { all(c.what, c.numel, c.numel_per_sample, c.element, c.dimension); }
   void add(const specs::Bucket& b) { all(b.groups, b.numel); }
@@ -46,7 +46,7 @@ class Hash {
   void add(const OptimizerSlices& s) { all(s.parameters, s.gradients, s.copy); }
   void add(const Buffer& b) { all(b.use, b.element, b.numel, b.most_numel, b.replicated, b.carried); }
   void add(const CollectiveCall& c) {
-    all(c.what, c.bytes, c.team, c.root, c.out, c.in, c.group, c.inside_block, c.lane, c.dimension);
+    all(c.what, c.bytes, c.process_group, c.root, c.out, c.in, c.group, c.inside_block, c.lane, c.dimension);
   }
   void add(const Instruction& i) {
     all(i.what, i.index, i.count, i.to, i.from, i.micro_batch, i.part, i.keeps_activations);

@@ -24,8 +24,8 @@ void add_row(Series& series, What what, int64_t index, const CollectiveCall* cal
   for (const double value :
        {static_cast<double>(what), static_cast<double>(index),
         call == nullptr ? -1 : static_cast<double>(call->what), call == nullptr ? 0 : call->bytes,
-        static_cast<double>(call == nullptr ? 0 : call->team.ranks),
-        static_cast<double>(call == nullptr ? 0 : call->team.stride),
+        static_cast<double>(call == nullptr ? 0 : call->process_group.ranks),
+        static_cast<double>(call == nullptr ? 0 : call->process_group.stride),
         static_cast<double>(call == nullptr ? -1 : call->root.value_or(-1))})
     series.values.push_back(value);
 }

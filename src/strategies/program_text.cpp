@@ -41,9 +41,10 @@ std::string calls_text(const Program& program, const Instruction& i, const Model
 
 std::string start_text(const Program& program, const Instruction& i, const ModelTable& model) {
   const CollectiveCall& first = program.calls[static_cast<size_t>(i.index)];
-  const std::string ranks = first.team.stride == 1
-                                ? fmt::format("{} ranks", first.team.ranks)
-                                : fmt::format("{} ranks, every {}th", first.team.ranks, first.team.stride);
+  const std::string ranks =
+      first.process_group.stride == 1
+          ? fmt::format("{} ranks", first.process_group.ranks)
+          : fmt::format("{} ranks, every {}th", first.process_group.ranks, first.process_group.stride);
   if (first.what == Collective::send_recv && (first.in.numel == 0 || first.out.numel == 0))
     return fmt::format("start {} #{}, {} {} stage {}", first.in.numel == 0 ? "receive" : "send", i.index,
                        format_bytes(first.bytes), first.in.numel == 0 ? "from" : "to",

@@ -21,7 +21,7 @@ inline bool updates_in_one_pass(const StepInput& input, Element reduce) {
          specs::bytes_of(reduce, input.bytes) == input.bytes.compute;
 }
 
-class Replica : public Holder {
+class Replica : public ShardingPolicy {
  public:
   Replica(StepBuilder& step, Element reduce) : step_(step) {
     const specs::ElementBytes& bytes = step.input().bytes;

@@ -68,7 +68,7 @@ class ServedRank {
     Meeting* const meeting = call.dimension == specs::Dimension::pipeline
                                  ? meetings_.start({stage_, &call, &program_, next_})
                                  : nullptr;
-    const Communicator communicator{call.team.ranks, call.team.stride, call.lane};
+    const Communicator communicator{call.process_group.ranks, call.process_group.stride, call.lane};
     const Operation*& before = last_on_[communicator];
     operations_.push_back({meeting, before, operations_.empty() ? nullptr : &operations_.back()});
     before = last_of_call_[index] = &operations_.back();

@@ -11,7 +11,7 @@ Element reduced_in(const StepInput& input) {
 }
 
 Program write(const StepInput& input, const Schedule& schedule) {
-  StepBuilder step("single", input, schedule, specs::even_layout(input.model, Team{}));
+  StepBuilder step("single", input, schedule, specs::even_layout(input.model, ProcessGroup{}));
   step.program().gradient_scale = 1.0 / static_cast<double>(input.accumulation);
   Replica replica(step, reduced_in(input));
   return write_step(step, {&replica});

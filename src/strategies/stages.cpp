@@ -12,7 +12,7 @@ Stages::Stages(const Point& point) {
   const Strategy& how = strategy(point.training.strategy.name);
   const std::vector<int64_t> bounds = bounds_of_parts(point);
   for (int64_t stage = 0; stage < mesh.pipeline; ++stage) {
-    steps.emplace_back(point, stage * mesh.pipeline_team().stride, bounds);
+    steps.emplace_back(point, stage * mesh.pipeline_group().stride, bounds);
     programs.push_back(how.step(steps.back().input()));
   }
 }

@@ -131,8 +131,8 @@ void StepBuilder::compute(const Action& action) {
                                  : block.backward_calls);
 }
 
-Team StepBuilder::team_of(const specs::BlockCall& call) const {
-  return call.dimension == specs::Dimension::data ? all() : input_.mesh.team_of(call.dimension);
+ProcessGroup StepBuilder::process_group_of(const specs::BlockCall& call) const {
+  return call.dimension == specs::Dimension::data ? all() : input_.mesh.process_group_of(call.dimension);
 }
 
 double StepBuilder::bytes_of(const specs::BlockCall& call) const {
@@ -144,12 +144,15 @@ double StepBuilder::bytes_of(const specs::BlockCall& call) const {
 // of its own, right after the instruction of the block. Elements per sample become elements of a micro-batch.
 void StepBuilder::call_inside_block(const std::vector<specs::BlockCall>& calls) {
   for (specs::BlockCall call : calls) {
-    const Team team = team_of(call);
-    if (team.ranks == 1) continue;
+    const ProcessGroup process_group = process_group_of(call);
+    if (process_group.ranks == 1) continue;
     const double bytes = bytes_of(call);
     call.numel += std::exchange(call.numel_per_sample, 0) * input_.samples;
-    Operations made =
-        start({{.what = call.what, .bytes = bytes, .team = team, .inside_block = call, .lane = kBlockLane}});
+    Operations made = start({{.what = call.what,
+                              .bytes = bytes,
+                              .process_group = process_group,
+                              .inside_block = call,
+                              .lane = kBlockLane}});
     wait(made);
   }
 }
@@ -178,7 +181,8 @@ CollectiveCall StepBuilder::call(Collective what, Slice out, Slice in) const {
 Operations StepBuilder::start(std::vector<CollectiveCall> calls) {
   const Operations operations{std::ssize(program_.calls), std::ssize(calls)};
   for (CollectiveCall& call : calls)
-    call.dimension = call.inside_block ? call.inside_block->dimension : input_.mesh.dimension_of(call.team);
+    call.dimension =
+        call.inside_block ? call.inside_block->dimension : input_.mesh.dimension_of(call.process_group);
   if (operations.count > 0) add({What::start, operations.first, operations.count});
   std::move(calls.begin(), calls.end(), std::back_inserter(program_.calls));
   return operations;
@@ -198,8 +202,8 @@ Operations StepBuilder::unshard(size_t group, Slice whole, const ModelShards& sh
   for (size_t i = 0; i < layout.segments.size(); ++i) {
     const auto& [range, owner] = layout.segments[i];
     const Slice segment = whole.part(range);
-    calls.push_back({owner ? Collective::broadcast : Collective::all_gather, bytes_of(segment), layout.team,
-                     owner, segment, parts[i], static_cast<int64_t>(group)});
+    calls.push_back({owner ? Collective::broadcast : Collective::all_gather, bytes_of(segment),
+                     layout.process_group, owner, segment, parts[i], static_cast<int64_t>(group)});
     if (input_.own_gathers) calls.back().lane = kGatherLane;
   }
   return start(std::move(calls));
@@ -212,17 +216,19 @@ Operations StepBuilder::reduce(size_t group, Slice whole) {
   for (size_t i = 0; i < layout.segments.size(); ++i) {
     const auto& [range, owner] = layout.segments[i];
     const Slice segment = whole.part(range);
-    calls.push_back({owner ? Collective::reduce : Collective::reduce_scatter, bytes_of(segment), layout.team,
-                     owner, owner ? segment : parts[i], segment, static_cast<int64_t>(group)});
+    calls.push_back({owner ? Collective::reduce : Collective::reduce_scatter, bytes_of(segment),
+                     layout.process_group, owner, owner ? segment : parts[i], segment,
+                     static_cast<int64_t>(group)});
   }
   return start(std::move(calls));
 }
 
-Operations StepBuilder::all_reduce(const Shard& slices, Team team, std::optional<int64_t> group) {
+Operations StepBuilder::all_reduce(const Shard& slices, ProcessGroup process_group,
+                                   std::optional<int64_t> group) {
   std::vector<CollectiveCall> calls;
   for (const Slice& slice : slices)
     if (slice.numel > 0)
-      calls.push_back({Collective::all_reduce, bytes_of(slice), team, {}, slice, slice, group});
+      calls.push_back({Collective::all_reduce, bytes_of(slice), process_group, {}, slice, slice, group});
   return start(std::move(calls));
 }
 
@@ -232,24 +238,24 @@ Operations StepBuilder::sum_over_replicas(size_t group, const Shard& shard) {
 }
 
 Operations StepBuilder::send(Slice message, bool is_forward) {
-  const Team pipeline = input_.mesh.pipeline_team();
+  const ProcessGroup pipeline = input_.mesh.pipeline_group();
   const int64_t own = pipeline.index_of(input_.rank), count = pipeline.ranks;
   const int64_t to = (own + (is_forward ? 1 : count - 1)) % count;
   return start({{.what = Collective::send_recv,
                  .bytes = bytes_of(message),
-                 .team = pipeline,
+                 .process_group = pipeline,
                  .root = to,
                  .in = message,
                  .lane = lane_of(own, to, count, is_forward)}});
 }
 
 Operations StepBuilder::receive(Slice message, bool is_forward) {
-  const Team pipeline = input_.mesh.pipeline_team();
+  const ProcessGroup pipeline = input_.mesh.pipeline_group();
   const int64_t own = pipeline.index_of(input_.rank), count = pipeline.ranks;
   const int64_t from = (own + (is_forward ? count - 1 : 1)) % count;
   return start({{.what = Collective::send_recv,
                  .bytes = bytes_of(message),
-                 .team = pipeline,
+                 .process_group = pipeline,
                  .root = from,
                  .out = message,
                  .lane = lane_of(from, own, count, is_forward)}});
@@ -275,7 +281,7 @@ void StepBuilder::allocate_for_calls_inside_blocks() {
   double most = 0;
   const auto at_most = [&](const std::vector<specs::BlockCall>& calls) {
     for (const specs::BlockCall& call : calls)
-      if (team_of(call).ranks > 1) most = std::max(most, bytes_of(call));
+      if (process_group_of(call).ranks > 1) most = std::max(most, bytes_of(call));
   };
   for (const specs::BlockSpec& block : input_.model.blocks)
     for (const auto* calls : {&block.forward_calls, &block.backward_calls, &block.evaluation_calls})
@@ -357,7 +363,7 @@ void StepBuilder::sum_over_tokens() {
     return place;
   };
   for (const Slice& slice : in_all_tensor_ranks_) copy(packed(slice), slice);
-  Operations sum = all_reduce({packed_.first(end)}, input_.mesh.tensor_team());
+  Operations sum = all_reduce({packed_.first(end)}, input_.mesh.tensor_group());
   wait(sum);
   end = 0;
   for (const Slice& slice : in_all_tensor_ranks_) copy(slice, packed(slice));
@@ -366,7 +372,7 @@ void StepBuilder::sum_over_tokens() {
 // Each of the two stages that have a tied group has computed a part of its gradient. They exchange the parts.
 // An addition of two numbers is commutative, so that both stages get the same bits.
 void StepBuilder::share_tied_gradients() {
-  const Team pipeline = input_.mesh.pipeline_team();
+  const ProcessGroup pipeline = input_.mesh.pipeline_group();
   const int64_t own = pipeline.index_of(input_.rank), last = pipeline.ranks - 1;
   for (size_t group = 0; group < gradients_.size(); ++group) {
     if (!input_.model.groups[group].is_tied) continue;
@@ -375,7 +381,7 @@ void StepBuilder::share_tied_gradients() {
       const Slice theirs = from_other_end_.first(gradient.numel);
       Operations exchange = start({{.what = Collective::send_recv,
                                     .bytes = bytes_of(gradient),
-                                    .team = pipeline,
+                                    .process_group = pipeline,
                                     .root = own == 0 ? last : 0,
                                     .out = theirs,
                                     .in = gradient,
@@ -390,12 +396,12 @@ void StepBuilder::share_tied_gradients() {
 // Adds up the squares over all ranks of a copy of the model, so that each element counts once.
 void StepBuilder::sum_squares() {
   add({What::squares, 0, 1, kSquares});
-  std::vector<Team> teams;
-  if (squares_of_) teams.push_back(*squares_of_);
-  if (input_.mesh.tensor > 1) teams.push_back(input_.mesh.tensor_team());
-  if (input_.mesh.pipeline > 1) teams.push_back(input_.mesh.pipeline_team());
-  for (const Team& team : teams) {
-    Operations sum = all_reduce({kSquares}, team);
+  std::vector<ProcessGroup> process_groups;
+  if (squares_of_) process_groups.push_back(*squares_of_);
+  if (input_.mesh.tensor > 1) process_groups.push_back(input_.mesh.tensor_group());
+  if (input_.mesh.pipeline > 1) process_groups.push_back(input_.mesh.pipeline_group());
+  for (const ProcessGroup& process_group : process_groups) {
+    Operations sum = all_reduce({kSquares}, process_group);
     wait(sum);
   }
 }
@@ -407,7 +413,7 @@ void StepBuilder::updates(const ModelShards& parameters, const ModelShards& grad
       if (parameters.of[group][segment].numel > 0)
         program_.updated.push_back({parameters.of[group][segment], gradients.of[group][segment]});
   program_.most_updated = specs::largest_share(program_.layout);
-  squares_of_ = team();
+  squares_of_ = process_group();
   set_gradients(gradients.of);
 }
 
@@ -459,7 +465,7 @@ void StepBuilder::set_gradients(std::vector<Shard> gradients) {
     if (!is_first) not_counted.insert(not_counted.end(), gradients_[group].begin(), gradients_[group].end());
   }
   if (mesh.tensor > 1) in_all_tensor_ranks_ = gradients_in_all_tensor_ranks();
-  if (mesh.tensor_team().index_of(input_.rank) > 0)
+  if (mesh.tensor_group().index_of(input_.rank) > 0)
     not_counted.insert(not_counted.end(), in_all_tensor_ranks_.begin(), in_all_tensor_ranks_.end());
   for (const OptimizerSlices& updated : program_.updated) program_.counted.push_back(updated.gradients);
   program_.counted = without(std::move(program_.counted), not_counted);
@@ -471,21 +477,21 @@ void StepBuilder::set_gradients(std::vector<Shard> gradients) {
     packed_ = allocate("gradients over tokens", Use::transient, Element::master, shared);
 }
 
-// Walks over the schedule and asks each holder before and after every action.
-Program write_step(StepBuilder& step, std::initializer_list<Holder*> holding) {
+// Walks over the schedule and asks each policy before and after every action.
+Program write_step(StepBuilder& step, std::initializer_list<ShardingPolicy*> sharding) {
   Messages messages(step);
-  std::vector<Holder*> holders = holding;
-  holders.push_back(&messages);
+  std::vector<ShardingPolicy*> policies = sharding;
+  policies.push_back(&messages);
   for (const Position& at : step.positions()) {
     step.begin(at.action);
-    for (Holder* holder : holders) holder->before(at);
+    for (ShardingPolicy* policy : policies) policy->before(at);
     step.compute(at.action);
-    for (auto holder = holders.rbegin(); holder != holders.rend(); ++holder) (*holder)->after(at);
+    for (auto policy = policies.rbegin(); policy != policies.rend(); ++policy) (*policy)->after(at);
   }
   if (step.trains()) {
-    for (Holder* holder : holders) holder->finish();
+    for (ShardingPolicy* policy : policies) policy->finish();
     step.update();
-    for (Holder* holder : holders) holder->publish();
+    for (ShardingPolicy* policy : policies) policy->publish();
   } else {
     messages.finish();
   }

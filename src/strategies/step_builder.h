@@ -46,11 +46,15 @@ class StepBuilder {
   int64_t numel_of(size_t group) const { return program_.layout[group].numel; }
   // The size of the largest group that is no root group.
   int64_t largest_group() const { return specs::largest_group(input_.model, program_.layout); }
-  Team all() const { return input_.all(); }
+  ProcessGroup all() const { return input_.all(); }
   // The process group over which one copy of the parameters is sharded, and the ranks that hold the same
   // shards.
-  Team team() const { return program_.layout.empty() ? all() : program_.layout.front().team; }
-  Team replicas() const { return {input_.ranks / team().ranks, team().stride * team().ranks}; }
+  ProcessGroup process_group() const {
+    return program_.layout.empty() ? all() : program_.layout.front().process_group;
+  }
+  ProcessGroup replicas() const {
+    return {input_.ranks / process_group().ranks, process_group().stride * process_group().ranks};
+  }
 
   // Memory.
   Slice allocate(std::string name, Use use, Element element, int64_t numel);
@@ -108,7 +112,7 @@ class StepBuilder {
   Operations reduce(size_t group, Slice whole);
   CollectiveCall call(Collective what, Slice out, Slice in) const;  // over all ranks
   // Sums slices in place and skips empty ones.
-  Operations all_reduce(const Shard& slices, Team team, std::optional<int64_t> group = {});
+  Operations all_reduce(const Shard& slices, ProcessGroup process_group, std::optional<int64_t> group = {});
   Operations sum_over_replicas(size_t group, const Shard& shard);  // none if there is one replica
   Operations start(std::vector<CollectiveCall> calls);             // in one launch
   void wait(Operations& operations);                               // empties `operations`
@@ -135,7 +139,7 @@ class StepBuilder {
   void local(What what, Slice to, Slice from);
   void call_inside_block(const std::vector<specs::BlockCall>& calls);
   void allocate_for_calls_inside_blocks();
-  Team team_of(const specs::BlockCall& call) const;
+  ProcessGroup process_group_of(const specs::BlockCall& call) const;
   double bytes_of(const specs::BlockCall& call) const;
   void sum_over_tokens();
   void share_tied_gradients();
@@ -157,7 +161,7 @@ class StepBuilder {
   Slice takes_, gives_;
   // The process group over which the squares are summed, because its ranks together have every gradient once.
   // None: each rank has all of them.
-  std::optional<Team> squares_of_;
+  std::optional<ProcessGroup> squares_of_;
   std::vector<Shard> gradients_;            // [group]: what this rank updates with
   Slice from_other_end_;                    // receives the gradients of tied groups
   std::vector<Slice> in_all_tensor_ranks_;  // gradients that all tensor-parallel ranks have
@@ -175,24 +179,24 @@ int64_t group_size(const StepInput& input);
 std::string group_must_divide(const StepInput& input);
 
 // The loop that writes one step of training, action by action: write_step(). It is the only loop over what a
-// rank computes, and it asks holders around every action.
+// rank computes, and it asks sharding policies around every action.
 //
-// A holder is the policy of how a rank holds parameters, gradients, or both (sharded or whole), and when it
+// A sharding policy says how a rank holds parameters, gradients, or both (sharded or whole), and when it
 // moves them. Each hook is called around every action of the schedule and does nothing by default.
-class Holder {
+class ShardingPolicy {
  public:
-  Holder() = default;
-  Holder(const Holder&) = delete;
-  Holder& operator=(const Holder&) = delete;
-  virtual ~Holder() = default;
+  ShardingPolicy() = default;
+  ShardingPolicy(const ShardingPolicy&) = delete;
+  ShardingPolicy& operator=(const ShardingPolicy&) = delete;
+  virtual ~ShardingPolicy() = default;
   virtual void before(const Position&) {}
   virtual void after(const Position&) {}
   virtual void finish() {}   // afterwards, gradients are where the optimizer takes them from
   virtual void publish() {}  // afterwards, blocks see the updated parameters
 };
 
-// Asks the holders in this order before each action, and in reverse order after it. A schedule without
+// Asks the policies in this order before each action, and in reverse order after it. A schedule without
 // backward becomes a program of forward alone.
-Program write_step(StepBuilder& step, std::initializer_list<Holder*> holders);
+Program write_step(StepBuilder& step, std::initializer_list<ShardingPolicy*> policies);
 
 }  // namespace shardmark::strategies

@@ -49,7 +49,7 @@ class Events {
     const int64_t id = next_id_++;
     const double seconds = end_s - begin_s;
     add(R"({{"ph":"b","name":{},"cat":"communication","id":"{}.{}","pid":{},"tid":{},"ts":{:.3f},"args":{{"bytes":{:.0f},"ranks":{},"dimension":"{}","algbw GB/s":{:.4g}}}}})",
-        quoted(name), rank_, id, rank_, kComputing, begin_s * 1e6, call.bytes, call.team.ranks,
+        quoted(name), rank_, id, rank_, kComputing, begin_s * 1e6, call.bytes, call.process_group.ranks,
         specs::kDimensionNames[static_cast<size_t>(call.dimension)],
         seconds > 0 ? call.bytes / seconds / 1e9 : 0);
     add(R"({{"ph":"e","name":{},"cat":"communication","id":"{}.{}","pid":{},"tid":{},"ts":{:.3f}}})",

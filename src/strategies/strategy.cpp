@@ -62,8 +62,8 @@ std::string dimensions_of(const TrainingPoint& t) {
 specs::Split split_of(const Point& point, int64_t rank) {
   const TrainingPoint& t = point.training;
   const specs::Mesh mesh = specs::mesh_of(point);
-  return {t.tensor, mesh.tensor_team().index_of(rank), t.sequence_parallel, t.context,
-          mesh.context_team().index_of(rank)};
+  return {t.tensor, mesh.tensor_group().index_of(rank), t.sequence_parallel, t.context,
+          mesh.context_group().index_of(rank)};
 }
 
 Stage StepInput::stage() const {

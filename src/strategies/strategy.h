@@ -29,9 +29,9 @@ struct StepInput {
   bool own_gathers = false;               // parameters are gathered on a communicator of their own
   bool fused_update = false;              // one pass: Note [Update in one pass] (replica.h)
 
-  Team all() const { return team(ranks); }
+  ProcessGroup all() const { return process_group(ranks); }
   // Process groups of `size` neighbours each, among the ranks that have the same part of the model.
-  Team team(int64_t size) const { return {size, mesh.copies().stride}; }
+  ProcessGroup process_group(int64_t size) const { return {size, mesh.copies().stride}; }
   Stage stage() const;
   std::vector<specs::Chunk> all_chunks() const;
   StepInput with(const ModelTable& regrouped) const;  // the same blocks, with parameters in other groups

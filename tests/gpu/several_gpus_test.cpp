@@ -20,13 +20,13 @@ class SeveralGpus : public GpuTest {
 
 // A process group uses memory that another communicator allocated. It must be registered with the group from
 // its first operation on.
-TEST_F(SeveralGpus, TeamsRegisterTheMemoryOfAllRanks) {
+TEST_F(SeveralGpus, ProcessGroupsRegisterTheMemoryOfAllRanks) {
   static_cast<void>(comm_->take_copied());
   const at::Tensor tensor = comm_->allocate(1 << 22, at::kFloat);
   tensor.fill_(1);
   for (int round = 0; round < 3; ++round) {
-    const auto team = comm_->split(0, comm_->rank());
-    team->all_reduce(tensor, ReduceOp::max).wait();
+    const auto process_group = comm_->split(0, comm_->rank());
+    process_group->all_reduce(tensor, ReduceOp::max).wait();
     EXPECT_TRUE(tensor.eq(1).all().item<bool>());
   }
   EXPECT_EQ(comm_->take_copied(), "");

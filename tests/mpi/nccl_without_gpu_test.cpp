@@ -122,7 +122,7 @@ class RegistrationsTest : public ::testing::Test {
   std::vector<std::string> said_;
   Registrations registrations_{[this](const std::string& text) { said_.push_back(text); }};
   std::shared_ptr<FakeRegistrar> all_ = std::make_shared<FakeRegistrar>(),
-                                 team_ = std::make_shared<FakeRegistrar>();
+                                 process_group_ = std::make_shared<FakeRegistrar>();
   std::array<char, 4096> memory_{}, other_{};
 };
 
@@ -131,13 +131,13 @@ TEST_F(RegistrationsTest, TellEveryCommunicatorThatUsesTheMemoryOnce) {
   registrations_.add(other_.data(), 4096);
   registrations_.use(&memory_[0], all_);
   registrations_.use(&memory_[100], all_);
-  registrations_.use(&memory_[4095], team_);
+  registrations_.use(&memory_[4095], process_group_);
   const std::pair<void*, size_t> whole(memory_.data(), 4096);
   EXPECT_THAT(all_->enrolled, testing::ElementsAre(whole));
-  EXPECT_THAT(team_->enrolled, testing::ElementsAre(whole));
+  EXPECT_THAT(process_group_->enrolled, testing::ElementsAre(whole));
   registrations_.remove(memory_.data());
   EXPECT_THAT(all_->dismissed, testing::ElementsAre(memory_.data()));
-  EXPECT_THAT(team_->dismissed, testing::ElementsAre(memory_.data()));
+  EXPECT_THAT(process_group_->dismissed, testing::ElementsAre(memory_.data()));
   registrations_.use(&memory_[0], all_);
   EXPECT_EQ(all_->enrolled.size(), 1U) << "memory of somebody else now";
   EXPECT_EQ(registrations_.take_failure(), "");
@@ -146,8 +146,8 @@ TEST_F(RegistrationsTest, TellEveryCommunicatorThatUsesTheMemoryOnce) {
 TEST_F(RegistrationsTest, OutliveTheirCommunicators) {
   registrations_.add(memory_.data(), 4096);
   registrations_.use(&memory_[0], all_);
-  registrations_.use(&memory_[0], team_);
-  team_.reset();
+  registrations_.use(&memory_[0], process_group_);
+  process_group_.reset();
   const auto next = std::make_shared<FakeRegistrar>();
   registrations_.use(&memory_[0], next);
   EXPECT_EQ(next->enrolled.size(), 1U);

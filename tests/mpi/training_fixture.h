@@ -92,8 +92,8 @@ inline Programs programs_of(const StateContext& context, const std::string& stra
 // Returns a state that is allocated but not published yet.
 inline TrainingState make_state(const StateContext& context, const std::string& strategy) {
   Programs programs = programs_of(context, strategy);
-  const auto teams = std::make_shared<const Teams>(context.comm, programs.teams());
-  return {context, std::move(programs), teams};
+  const auto process_groups = std::make_shared<const ProcessGroups>(context.comm, programs.process_groups());
+  return {context, std::move(programs), process_groups};
 }
 
 struct Hooks {
@@ -114,8 +114,8 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   Programs programs =
       programs_of(context, strategy, c.accumulation, c.recompute, c.own_gathers, c.fused != nullptr);
   if (hooks.change) hooks.change(programs);
-  const auto teams = std::make_shared<const Teams>(comm, programs.teams());
-  TrainingState state(context, std::move(programs), teams);
+  const auto process_groups = std::make_shared<const ProcessGroups>(comm, programs.process_groups());
+  TrainingState state(context, std::move(programs), process_groups);
   state.publish();
   if (hooks.made) hooks.made();
   Outcomes outcomes;

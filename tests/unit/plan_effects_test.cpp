@@ -209,8 +209,8 @@ std::string all_of(const Point& point) {
     const strategies::Program program = how.step(step.input());
     text += strategies::to_text(program, step.input());
     for (const strategies::CollectiveCall& call : program.calls)
-      text += fmt::format("{} {} {} {} {}\n", call.name(), call.bytes, call.team.ranks, call.team.stride,
-                          call.lane);
+      text += fmt::format("{} {} {} {} {}\n", call.name(), call.bytes, call.process_group.ranks,
+                          call.process_group.stride, call.lane);
     for (const strategies::Buffer& buffer : program.buffers)
       text += fmt::format("{} {}\n", static_cast<int>(buffer.element), buffer.numel);
     text += fmt::format("{} {}\n", step.input().bytes.reduce, to_text(program.reduction));

@@ -44,13 +44,13 @@ size_t calibrated(std::vector<size_t> of_each) {
 
 // Returns for how many jobs a size calibrated on the other jobs suffices.
 size_t left_out_that_hold(const std::vector<size_t>& of_each) {
-  size_t holding = 0;
+  size_t sharding = 0;
   for (size_t i = 0; i < of_each.size(); ++i) {
     std::vector<size_t> others = of_each;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    holding += of_each[i] <= calibrated(others) ? 1 : 0;
+    sharding += of_each[i] <= calibrated(others) ? 1 : 0;
   }
-  return holding;
+  return sharding;
 }
 
 // Draws half of the layouts of a job many times. Returns the share of draws for which the shortlist contains
@@ -58,14 +58,14 @@ size_t left_out_that_hold(const std::vector<size_t>& of_each) {
 double share_of_halves(const Job& job, size_t size) {
   constexpr int kDraws = 200;
   std::mt19937_64 random(1);
-  int holding = 0;
+  int sharding = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
     Job half = job;
     for (size_t i = 0; i < half.size() / 2; ++i) std::swap(half[i], half[i + random() % (half.size() - i)]);
     half.resize(half.size() / 2);
-    holding += holds_a_good_one(half, size) ? 1 : 0;
+    sharding += holds_a_good_one(half, size) ? 1 : 0;
   }
-  return static_cast<double>(holding) / kDraws;
+  return static_cast<double>(sharding) / kDraws;
 }
 // --layouts suggests a number of layouts that is calibrated on these jobs. The screen says how well it works
 // for them.

@@ -69,7 +69,7 @@ std::vector<Program> programs_of(const Point& point, int64_t data_index, bool no
   const Strategy& how = strategy(point.training.strategy.name);
   std::vector<Program> programs;
   for (int64_t rank = 0; rank < point.ranks; ++rank) {
-    if (mesh.data_index_of(rank) != data_index || mesh.tensor_team().index_of(rank) > 0) continue;
+    if (mesh.data_index_of(rank) != data_index || mesh.tensor_group().index_of(rank) > 0) continue;
     const RankStep step(point, rank);
     StepInput input = step.input();
     input.norm = norm;
@@ -180,8 +180,9 @@ TEST(StagesTogether, AMessageWithoutAnEnd) {
 TEST(StagesTogether, RanksThatWaitForEachOther) {
   const auto stage = [](int64_t own) {
     Program program;
-    const specs::Team pipeline{2, 1};
-    CollectiveCall send{.what = Collective::send_recv, .bytes = 4, .team = pipeline, .root = 1 - own};
+    const specs::ProcessGroup pipeline{2, 1};
+    CollectiveCall send{
+        .what = Collective::send_recv, .bytes = 4, .process_group = pipeline, .root = 1 - own};
     CollectiveCall receive = send;
     send.in.numel = receive.out.numel = 1;
     send.lane = own, receive.lane = 1 - own;

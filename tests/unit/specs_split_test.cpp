@@ -38,19 +38,19 @@ TEST(Split, RanksHaveTheWholeModelBetweenThem) {
 
 // The dimension of a process group is the one in which its ranks differ, even if groups of two dimensions
 // have the same ranks.
-TEST(MeshOfRanks, KnowsWhatATeamConsistsOf) {
+TEST(MeshOfRanks, KnowsWhatAProcessGroupConsistsOf) {
   const Mesh both{.data = 2, .tensor = 2, .context = 4};
   EXPECT_EQ(both.dimension_of(both.copies()), Dimension::data);
-  EXPECT_EQ(both.dimension_of(both.context_team()), Dimension::context);
-  EXPECT_EQ(both.dimension_of(both.tensor_team()), Dimension::tensor);
+  EXPECT_EQ(both.dimension_of(both.context_group()), Dimension::context);
+  EXPECT_EQ(both.dimension_of(both.tensor_group()), Dimension::tensor);
   EXPECT_EQ(both.dimension_of({2, 2}), Dimension::context) << "a group of fsdp within a sequence";
   EXPECT_EQ(both.dimension_of({1, 2}), Dimension::data);
   const Mesh one_copy{.pipeline = 2, .tensor = 2, .context = 2};
   EXPECT_EQ(one_copy.dimension_of(one_copy.copies()), Dimension::context) << "all copies share a sequence";
-  EXPECT_EQ(one_copy.dimension_of(one_copy.pipeline_team()), Dimension::pipeline);
+  EXPECT_EQ(one_copy.dimension_of(one_copy.pipeline_group()), Dimension::pipeline);
   const Mesh copies{.data = 4, .pipeline = 2, .pipeline_inside = true};
   EXPECT_EQ(copies.dimension_of(copies.copies()), Dimension::data);
-  EXPECT_EQ(copies.dimension_of(copies.pipeline_team()), Dimension::pipeline);
+  EXPECT_EQ(copies.dimension_of(copies.pipeline_group()), Dimension::pipeline);
   EXPECT_EQ(copies.dimension_of({2, 2}), Dimension::data) << "a group of fsdp";
 }
 

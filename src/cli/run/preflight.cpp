@@ -13,7 +13,7 @@
 #include "doctor/machine/facts.h"
 #include "doctor/machine/load.h"
 #include "doctor/placement.h"
-#include "doctor/teams.h"
+#include "doctor/process_groups.h"
 #include "schema/file.h"
 #include "schema/study.h"
 #include "sweep/environment.h"
@@ -79,7 +79,7 @@ Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::stri
 
 void Preflight::look_at_layouts(const std::vector<Point>& points) {
   if (ranks.empty()) return;
-  const doctor::Findings found = doctor::check_teams(ranks, points);
+  const doctor::Findings found = doctor::check_process_groups(ranks, points);
   findings.insert(findings.end(), found.begin(), found.end());
 }
 

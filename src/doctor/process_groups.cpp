@@ -1,6 +1,6 @@
 // Tensor and context parallel groups consist of ranks with neighbouring numbers (specs/mesh.h), but a
 // launcher may deal rank numbers out round-robin over the nodes.
-#include "doctor/teams.h"
+#include "doctor/process_groups.h"
 
 #include <fmt/format.h>
 
@@ -32,13 +32,13 @@ std::vector<size_t> nodes_by_rank(const World& world) {
 }
 
 Spanning find_spanning(const World& world, const std::vector<size_t>& nodes, int64_t num_ranks,
-                       const specs::Team& team) {
-  std::map<int64_t, std::set<size_t>> nodes_of_team;
+                       const specs::ProcessGroup& process_group) {
+  std::map<int64_t, std::set<size_t>> nodes_of_group;
   for (int64_t rank = 0; rank < num_ranks; ++rank)
-    nodes_of_team[team.number_of(rank)].insert(nodes[static_cast<size_t>(rank)]);
+    nodes_of_group[process_group.number_of(rank)].insert(nodes[static_cast<size_t>(rank)]);
   Spanning found;
   for (int64_t rank = 0; rank < num_ranks; ++rank) {
-    const size_t count = nodes_of_team[team.number_of(rank)].size();
+    const size_t count = nodes_of_group[process_group.number_of(rank)].size();
     found.most_nodes = std::max(found.most_nodes, count);
     if (count > 1) found.ranks.add(world[static_cast<size_t>(rank)]);
   }
@@ -77,7 +77,7 @@ std::string fix_text(bool is_product, const std::vector<size_t>& nodes) {
 
 }  // namespace
 
-Findings check_teams(const World& world, const std::vector<Point>& points) {
+Findings check_process_groups(const World& world, const std::vector<Point>& points) {
   const std::vector<size_t> nodes = nodes_by_rank(world);
   Findings findings;
   std::set<std::tuple<Dimension, int64_t, int64_t>> seen;  // dimension, size and stride of its group
@@ -86,10 +86,11 @@ Findings check_teams(const World& world, const std::vector<Point>& points) {
     const specs::Mesh mesh = specs::mesh_of(point);
     const int64_t num_ranks = std::min(point.ranks, static_cast<int64_t>(world.size()));
     for (const Dimension dimension : {Dimension::tensor, Dimension::context}) {
-      const specs::Team team = mesh.team_of(dimension);
-      if (team.ranks == 1) continue;
-      const Spanning spanning = find_spanning(world, nodes, num_ranks, team);
-      if (!spanning.ranks.any() || !seen.emplace(dimension, team.ranks, team.stride).second) continue;
+      const specs::ProcessGroup process_group = mesh.process_group_of(dimension);
+      if (process_group.ranks == 1) continue;
+      const Spanning spanning = find_spanning(world, nodes, num_ranks, process_group);
+      if (!spanning.ranks.any() || !seen.emplace(dimension, process_group.ranks, process_group.stride).second)
+        continue;
       const std::string neighbours = neighbours_text(mesh, dimension);
       spanning.ranks.report(
           findings, Severity::warning,
@@ -98,7 +99,7 @@ Findings check_teams(const World& world, const std::vector<Point>& points) {
                       counted(static_cast<int64_t>(spanning.most_nodes), "node"),
                       dimension == Dimension::tensor ? "block" : "attention"),
           fix_text(neighbours.find(" x ") != std::string::npos, nodes));
-      findings.back().check = kTeamsCheck;
+      findings.back().check = kGroupsCheck;
     }
   }
   return findings;

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "doctor/teams.h"
+#include "doctor/process_groups.h"
 #include "doctor_world.h"
 
 namespace shardmark::doctor {
@@ -43,14 +43,14 @@ std::vector<std::string> told(const World& world, const std::vector<Layout>& lay
   std::vector<Point> points;
   for (const Layout& layout : layouts) points.push_back(point_of(layout));
   std::vector<std::string> texts;
-  for (const Finding& finding : check_teams(world, points)) {
+  for (const Finding& finding : check_process_groups(world, points)) {
     EXPECT_EQ(finding.severity, Severity::warning);
     texts.push_back(to_text(finding));
   }
   return texts;
 }
 
-TEST(DoctorTeams, InsideANodeAreAsTheyShouldBe) {
+TEST(DoctorGroups, InsideANodeAreAsTheyShouldBe) {
   EXPECT_TRUE(
       told(healthy_world(), {{}, {.tensor = 8}, {.tensor = 2, .context = 4}, {.tensor = 4, .pipeline = 4}})
           .empty());
@@ -60,7 +60,7 @@ TEST(DoctorTeams, InsideANodeAreAsTheyShouldBe) {
   EXPECT_TRUE(told({healthy_rank(0)}, {{.ranks = 1}}).empty());
 }
 
-TEST(DoctorTeams, OfMoreRanksThanANodeHas) {
+TEST(DoctorGroups, OfMoreRanksThanANodeHas) {
   EXPECT_THAT(
       told(healthy_world(), {{.tensor = 16}}),
       testing::ElementsAre(
@@ -74,7 +74,7 @@ TEST(DoctorTeams, OfMoreRanksThanANodeHas) {
 }
 
 // With 6 ranks per node, a process group of 4 ranks is on one node or on two.
-TEST(DoctorTeams, ThatDoNotDivideTheRanksOfANode) {
+TEST(DoctorGroups, ThatDoNotDivideTheRanksOfANode) {
   World world = healthy_world();
   for (size_t rank = 0; rank < world.size(); ++rank) {
     world[rank].host = "node" + std::to_string(rank / 6 + 1);
@@ -86,7 +86,7 @@ TEST(DoctorTeams, ThatDoNotDivideTheRanksOfANode) {
   EXPECT_TRUE(told(world, {{.tensor = 4, .ranks = 4}}).empty()) << "its ranks are on the first node";
 }
 
-TEST(DoctorTeams, WhoseNeighboursAreOnOtherNodes) {
+TEST(DoctorGroups, WhoseNeighboursAreOnOtherNodes) {
   EXPECT_THAT(
       told(dealt_round(), {{.tensor = 2}}),
       testing::ElementsAre(testing::AllOf(HasSubstr("tensor 2: ranks that share every block are on 2 nodes"),
@@ -96,7 +96,7 @@ TEST(DoctorTeams, WhoseNeighboursAreOnOtherNodes) {
 }
 
 // A suite has many points with the same layout. Each kind of process group is reported once.
-TEST(DoctorTeams, AreToldOnce) {
+TEST(DoctorGroups, AreToldOnce) {
   EXPECT_EQ(
       told(healthy_world(), {{.tensor = 16}, {.tensor = 16}, {.tensor = 16, .rank_order = "pp-dp"}}).size(),
       1U);
@@ -106,7 +106,7 @@ TEST(DoctorTeams, AreToldOnce) {
   impossible.impossible = "too large";
   Point collective = point_of({.tensor = 16});
   collective.workload = "collective";
-  EXPECT_TRUE(check_teams(healthy_world(), {impossible, collective}).empty());
+  EXPECT_TRUE(check_process_groups(healthy_world(), {impossible, collective}).empty());
 }
 
 }  // namespace

@@ -8,12 +8,12 @@
 
 namespace shardmark::doctor {
 
-inline constexpr const char* kTeamsCheck = "ranks of a layout that share blocks or sequences";
+inline constexpr const char* kGroupsCheck = "ranks of a layout that share blocks or sequences";
 
 // Warns about configurations whose tensor or context parallel groups span nodes. Such ranks communicate
 // inside every block, where nothing hides the communication, so that a measurement would show the links
 // between nodes. `world` holds all ranks in rank order; a configuration uses the first ones. There is one
 // finding for each kind of group.
-Findings check_teams(const World& world, const std::vector<Point>& points);
+Findings check_process_groups(const World& world, const std::vector<Point>& points);
 
 }  // namespace shardmark::doctor

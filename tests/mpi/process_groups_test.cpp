@@ -52,7 +52,7 @@ class Counting final : public Communicator {
 
 const std::string kSmallGpt2 = "gpt2(layers=2, width=24, heads=4, sequence=16, vocabulary=37)";
 
-class TeamsOfLayouts : public Layouts {
+class GroupsOfLayouts : public Layouts {
  protected:
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
   Counting counting_{make_communicator("mpi", world, at::kCPU), counts_};
@@ -60,7 +60,7 @@ class TeamsOfLayouts : public Layouts {
 
 // With one stage per rank, the data-parallel group of each stage has one rank, and so do the tensor-parallel
 // and context-parallel groups.
-TEST_F(TeamsOfLayouts, OfOneRankAskTheTransportForNothing) {
+TEST_F(GroupsOfLayouts, OfOneRankAskTheTransportForNothing) {
   for (const std::string strategy : {"ddp", "fsdp", "fsdp(shard=optimizer)", "zero3"}) {
     SCOPED_TRACE(strategy);
     *counts_ = {};
@@ -73,33 +73,33 @@ TEST_F(TeamsOfLayouts, OfOneRankAskTheTransportForNothing) {
 
 // Outputs and gradients between neighbouring stages use separate communicators. The exchange of the gradient
 // of tied embeddings, between the first and the last stage, does not count as a message here.
-TEST_F(TeamsOfLayouts, TellTheTransportWhichOnesCarryMessages) {
-  const specs::Team all{comm->size(), 1};
-  const Teams teams(counting_, {{all, strategies::kFirstMessageLane},
-                                {all, strategies::kFirstMessageLane + 1},
-                                {all, strategies::lane_of_ends()},
-                                {all, strategies::kBlockLane},
-                                {all, strategies::kStrategyLane}});
+TEST_F(GroupsOfLayouts, TellTheTransportWhichOnesCarryMessages) {
+  const specs::ProcessGroup all{comm->size(), 1};
+  const ProcessGroups process_groups(counting_, {{all, strategies::kFirstMessageLane},
+                                                 {all, strategies::kFirstMessageLane + 1},
+                                                 {all, strategies::lane_of_ends()},
+                                                 {all, strategies::kBlockLane},
+                                                 {all, strategies::kStrategyLane}});
   EXPECT_EQ(counts_->splits[comm->size()], 4) << "the last one is that of all ranks";
   EXPECT_EQ(counts_->for_messages, 2);
 }
 
 // A collective over one rank returns its input.
-TEST_F(TeamsOfLayouts, OfOneRankMoveWhatTheyAreGiven) {
-  const strategies::TeamUse one{{1, 1}, strategies::kStrategyLane};
-  const Teams teams(counting_, {one});
-  Communicator& alone_in_team = teams.of(one);
-  EXPECT_EQ(alone_in_team.size(), 1);
+TEST_F(GroupsOfLayouts, OfOneRankMoveWhatTheyAreGiven) {
+  const strategies::ProcessGroupUse one{{1, 1}, strategies::kStrategyLane};
+  const ProcessGroups process_groups(counting_, {one});
+  Communicator& alone_in_group = process_groups.of(one);
+  EXPECT_EQ(alone_in_group.size(), 1);
   const at::Tensor in = at::arange(6, at::kDouble), out = at::zeros({6}, at::kDouble);
-  alone_in_team.all_gather(out, in).wait();
+  alone_in_group.all_gather(out, in).wait();
   EXPECT_TRUE(out.equal(in));
-  alone_in_team.all_reduce(out, ReduceOp::average).wait();
-  EXPECT_TRUE(out.equal(in));
-  out.zero_();
-  alone_in_team.reduce_scatter(out, in, ReduceOp::sum).wait();
+  alone_in_group.all_reduce(out, ReduceOp::average).wait();
   EXPECT_TRUE(out.equal(in));
   out.zero_();
-  alone_in_team.broadcast(out, in, 0).wait();
+  alone_in_group.reduce_scatter(out, in, ReduceOp::sum).wait();
+  EXPECT_TRUE(out.equal(in));
+  out.zero_();
+  alone_in_group.broadcast(out, in, 0).wait();
   EXPECT_TRUE(out.equal(in));
   EXPECT_TRUE(counts_->starts.empty());
 }
