@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/backoff.h"
 #include "base/error.h"
 
 namespace shardmark {
@@ -19,10 +20,28 @@ bool mpi_is_usable() {
   return initialized != 0 && finalized == 0;
 }
 
+// Waits for a collective. MPI's blocking calls keep their core busy until the last rank arrives, and take it
+// from that rank where both run on one core.
+void finish(MPI_Request request) {
+  int done = 0;
+  for (Backoff backoff;; backoff.pause()) {
+    MPI_CHECK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    if (done != 0) return;
+  }
+}
+
 template <class T>
 T all_reduced(T value, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &value, 1, type, op, comm));
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, &value, 1, type, op, comm, &request));
+  finish(request);
   return value;
+}
+
+void broadcast_from(int root, void* data, int64_t count, MPI_Datatype type, MPI_Comm comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_CHECK(MPI_Ibcast(data, static_cast<int>(count), type, root, comm, &request));
+  finish(request);
 }
 
 }  // namespace
@@ -81,7 +100,11 @@ int HostGroup::first_rank_on_node() const {
   return first;
 }
 
-void HostGroup::barrier() const { MPI_CHECK(MPI_Barrier(comm_)); }
+void HostGroup::barrier() const {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_CHECK(MPI_Ibarrier(comm_, &request));
+  finish(request);
+}
 
 void HostGroup::sleep_barrier() const {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -99,43 +122,49 @@ int64_t HostGroup::max(int64_t value) const { return all_reduced(value, MPI_INT6
 double HostGroup::max(double value) const { return all_reduced(value, MPI_DOUBLE, MPI_MAX, comm_); }
 
 std::vector<double> HostGroup::max(std::vector<double> values) const {
-  MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_MAX,
-                          comm_));
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_MAX,
+                           comm_, &request));
+  finish(request);
   return values;
 }
 
 double HostGroup::sum(double value) const { return all_reduced(value, MPI_DOUBLE, MPI_SUM, comm_); }
 
 int64_t HostGroup::broadcast(int64_t value, int root) const {
-  MPI_CHECK(MPI_Bcast(&value, 1, MPI_INT64_T, root, comm_));
+  broadcast_from(root, &value, 1, MPI_INT64_T, comm_);
   return value;
 }
 
 std::string HostGroup::broadcast(const std::string& text, int root) const {
   const int64_t length = broadcast(static_cast<int64_t>(text.size()), root);
   std::string received = rank_ == root ? text : std::string(static_cast<size_t>(length), '\0');
-  MPI_CHECK(MPI_Bcast(received.data(), static_cast<int>(length), MPI_CHAR, root, comm_));
+  broadcast_from(root, received.data(), length, MPI_CHAR, comm_);
   return received;
 }
 
 std::vector<double> HostGroup::broadcast(const std::vector<double>& values, int root) const {
   const int64_t count = broadcast(std::ssize(values), root);
   std::vector<double> received = rank_ == root ? values : std::vector<double>(static_cast<size_t>(count));
-  MPI_CHECK(MPI_Bcast(received.data(), static_cast<int>(count), MPI_DOUBLE, root, comm_));
+  broadcast_from(root, received.data(), count, MPI_DOUBLE, comm_);
   return received;
 }
 
 std::vector<double> HostGroup::gather(const std::vector<double>& values) const {
   const int count = static_cast<int>(values.size());
   std::vector<double> all(rank_ == 0 ? values.size() * static_cast<size_t>(size_) : 0);
-  MPI_CHECK(MPI_Gather(values.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, 0, comm_));
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_CHECK(MPI_Igather(values.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, 0, comm_, &request));
+  finish(request);
   return all;
 }
 
 std::vector<std::string> HostGroup::gather(const std::string& text) const {
   const int length = static_cast<int>(text.size());
   std::vector<int> lengths(rank_ == 0 ? size_ : 0);
-  MPI_CHECK(MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, comm_));
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_CHECK(MPI_Igather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, comm_, &request));
+  finish(request);
   std::vector<int> offsets;
   int total = 0;
   for (int part : lengths) {
@@ -143,8 +172,9 @@ std::vector<std::string> HostGroup::gather(const std::string& text) const {
     total += part;
   }
   std::string all(static_cast<size_t>(total), '\0');
-  MPI_CHECK(MPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR,
-                        0, comm_));
+  MPI_CHECK(MPI_Igatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR,
+                         0, comm_, &request));
+  finish(request);
   std::vector<std::string> parts;
   for (size_t i = 0; i < lengths.size(); ++i) {
     parts.push_back(all.substr(static_cast<size_t>(offsets[i]), static_cast<size_t>(lengths[i])));

@@ -27,8 +27,8 @@ class HostGroup {
   HostGroup split(int color, int key) const;
   // The lowest rank of this group that shares memory with this one. Collective.
   int first_rank_on_node() const;
-  void barrier() const;  // busy-waits: for the start of a window
-  // Sleeps between polls, for ranks that take no part in a configuration.
+  void barrier() const;  // ends as soon as it can, for the start of a window (base/backoff.h)
+  // Always sleeps between polls, for ranks that take no part in a configuration.
   void sleep_barrier() const;
   // The maximum over all ranks: how all ranks agree on the worst verdict.
   int64_t max(int64_t value) const;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <thread>
 
+#include "base/backoff.h"
 #include "base/node.h"
 #include "base/units.h"
 #include "comm/watch/diagnosis.h"
@@ -99,10 +99,10 @@ class Checked final : public Communicator {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_CHECK(MPI_Iallgather(&own_, sizeof(Packed), MPI_BYTE, all.data(), sizeof(Packed), MPI_BYTE,
                              group_.mpi(), &request));
-    for (int done = 0; done == 0;) {
+    int done = 0;
+    for (Backoff backoff; done == 0; backoff.pause()) {
       for (Communicator* peer : *peers_) peer->progress();
       MPI_CHECK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-      if (done == 0) std::this_thread::yield();
     }
     std::vector<Announcement> announcements;
     announcements.reserve(all.size());

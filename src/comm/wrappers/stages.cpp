@@ -3,14 +3,12 @@
 
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/core/StreamGuard.h>
-#include <sched.h>
 
+#include "base/backoff.h"
 #include "device/own_stream.h"
 
 namespace shardmark {
 namespace {
-
-constexpr int kSpins = 200;  // fruitless polls before the core is yielded
 
 c10::Stream current_stream() { return at::cuda::getCurrentCUDAStream().unwrap(); }
 
@@ -102,10 +100,7 @@ void StageQueue::progress() {
 }
 
 void StageQueue::wait_until(const std::function<bool()>& complete) {
-  for (int spins = 0; !complete(); ++spins) {
-    progress();
-    if (spins > kSpins) sched_yield();
-  }
+  for (Backoff backoff; !complete(); backoff.pause()) progress();
 }
 
 }  // namespace shardmark

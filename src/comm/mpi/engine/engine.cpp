@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/backoff.h"
 #include "base/error.h"
 
 namespace shardmark {
@@ -14,7 +15,6 @@ constexpr int kNumSlots = 4;
 // For one chunk. A tree over 2^30 ranks, up and down, needs fewer.
 constexpr int kMaxRounds = 64;
 constexpr int kNumSequences = 32768 / kMaxRounds;  // every MPI has at least 32768 tags
-constexpr int kSpins = 200;                        // fruitless polls before the core is yielded
 
 }  // namespace
 
@@ -73,11 +73,13 @@ std::shared_ptr<const RunningJob> Engine::start(Job job) {
 // The communication thread. It sleeps while nothing is in flight.
 void Engine::serve(const std::stop_token& stop) {
   try {
-    while (!stop.stop_requested()) {
+    Backoff backoff;
+    for (; !stop.stop_requested(); backoff.pause()) {
       {
         std::unique_lock lock(mutex_);
         const auto has_work = [&] { return num_busy_ > 0 || !waiting_.empty() || !arrived_.empty(); };
         if (!arrival_.wait(lock, stop, has_work)) return;
+        if (!arrived_.empty()) Backoff::progress_made();
         waiting_.insert(waiting_.end(), arrived_.begin(), arrived_.end());
         arrived_.clear();
       }
@@ -169,6 +171,7 @@ void Engine::move() {
   if (num_busy_ == 0) return;
   for (Chunk& slot : slots_) {
     if (!slot.job_ || !slot.messages_->complete()) continue;
+    Backoff::progress_made();
     ++slot.round;
     if (!advance(slot)) finish(slot);
   }
@@ -176,9 +179,8 @@ void Engine::move() {
 }
 
 void Engine::wait(const RunningJob& job) {
-  for (int spins = 0; !job.done(); ++spins) {
+  for (Backoff backoff; !job.done(); backoff.pause()) {
     for (Engine* engine : *siblings_) engine->progress();
-    if (spins > kSpins) std::this_thread::yield();
   }
 }
 

@@ -1,0 +1,29 @@
+// How a thread waits for something that another thread or process does, when nothing can wake it up: it
+// polls, and calls pause() after every poll that found nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace shardmark {
+
+// On a core that nobody else wants, a wait only polls and yields, so that it ends as soon as it can. A yield
+// that returns late shows that something else ran on the core meanwhile: another program, or another rank of
+// the job where there are more ranks than cores. From then on, waits of this process sleep between polls,
+// because the scheduler takes a thread that yields for one that computes: it would get as much of the core as
+// the work that it waits for. A sleep is a sixteenth of the time waited so far, from 20 us to 0.5 ms, so a wait
+// ends late by about 6 % at most. Every 100 ms a wait yields again, to see whether the core is free.
+class Backoff {
+ public:
+  void pause();
+  // Tells the waits of this thread that a poll found something to do, though not yet all that they wait for:
+  // the next pause() begins anew. An operation of many messages would otherwise sleep before each of them.
+  static void progress_made();
+
+ private:
+  int polls_ = 0;
+  int64_t progress_ = 0;  // of this thread, when polls_ was 0
+  std::chrono::steady_clock::time_point since_;
+};
+
+}  // namespace shardmark
