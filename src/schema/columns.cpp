@@ -2,7 +2,6 @@
 #include "schema/columns.h"
 
 #include "schema/fields.h"
-#include "schema/step_statistics.h"
 
 namespace shardmark {
 namespace {
@@ -34,7 +33,6 @@ Record row(const std::vector<RecordColumn>& columns, size_t index) {
     const auto& values = std::get<std::vector<Stored<std::decay_t<decltype(member)>>>>((column++)->values);
     if (!values.empty()) from_stored(values[index], member);
   });
-  remove_range_of_few_steps(record);
   return record;
 }
 

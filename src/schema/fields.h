@@ -1,6 +1,6 @@
 // The field table: every stored column with its name, unit and meaning; the table of series, every kind of
-// raw samples that a record may hold; and the version of the schema in which each of them was added. Code
-// that writes, reads or documents a study visits these tables, so a new column is one new line here.
+// raw samples that a record may hold; and the version of the schema. Code that writes, reads or documents a
+// study visits these tables, so a new column is one new line here.
 #pragma once
 
 #include <array>
@@ -91,92 +91,13 @@ inline constexpr std::array<SeriesInfo, 43> kSeries = {{
      "of a training run that goes on: finding, checking and loading its checkpoint, [1, launch]"},
 }};
 
-// A column or series, and the first minor version in which every file has it under this name. What is not
-// listed has been there since 1.0.
-struct Since {
-  std::string_view name;
-  int minor;
-  const char* former = nullptr;  // its name in earlier files, which are read, too
-};
-inline constexpr auto kSince = std::to_array<Since>({
-    {"accuracy", 1},
-    {"attempts", 1},
-    {"between_nodes_bytes", 1},
-    {"checkpointing", 1},
-    {"chosen", 1},
-    {"clip_norm", 1},
-    {"communication_only_time", 1},
-    {"compute_only_time", 1},
-    {"ended_job", 1},
-    {"energy", 1},
-    {"first_step", 1},
-    {"held_out_loss", 1},
-    {"offloaded_bytes", 1},
-    {"overlap", 1},
-    {"reduce_dtype", 1},
-    {"skipped_updates", 1},
-    {"wanted_duration", 1},
-    {"interval_faulty", 1},
-    {"probed_communication_time", 3},
-    {"reserved_bytes", 4},
-    {"device_bytes", 4},
-    {"predicted_parameter_bytes", 5, "law_parameter_bytes"},
-    {"predicted_gradient_bytes", 5, "law_gradient_bytes"},
-    {"predicted_optimizer_bytes", 5, "law_optimizer_bytes"},
-    {"predicted_transient_bytes", 5, "law_transient_bytes"},
-    {"predicted_offloaded_bytes", 5, "law_offloaded_bytes"},
-    {"predicted_traffic_bytes", 5, "law_traffic_bytes"},
-    {"predicted_activation_bytes", 6},
-    {"memory_limit_bytes", 6},
-    {"expert_load", 7},
-    {"tensor", 8},
-    {"sequence_parallel", 8},
-    {"context", 8},
-    {"pipeline", 8},
-    {"pipeline_schedule", 8},
-    {"stages", 8},
-    {"rank_order", 8},
-    {"exposed_tensor_time", 8},
-    {"exposed_context_time", 8},
-    {"exposed_pipeline_time", 8},
-    {"exposed_tensor", 8},
-    {"exposed_context", 8},
-    {"exposed_pipeline", 8},
-    {"environment", 9},
-    {"parts", 9},
-    {"beside", 9},
-    {"load_alone", 9},
-    {"collective_alone", 9},
-    {"load_together", 9},
-    {"collective_together", 9},
-    {"together", 9},
-    {"checkpoint_write", 9},
-    {"checkpoint_read", 9},
-    {"kernels", 9},
-    {"gathers", 9},
-    {"graph", 9},
-    {"num_load_units", 10},
-    {"parameter_backward_time", 10},
-    {"preemptions", 10},
-});
-
-constexpr int minor_since(std::string_view name) {
-  for (const Since& row : kSince)
-    if (row.name == name) return row.minor;
-  return 0;
-}
-
-// Returns nullptr if it has never had another name.
-constexpr const char* former_name(std::string_view name) {
-  for (const Since& since : kSince)
-    if (since.name == name) return since.former;
-  return nullptr;
-}
-
-// The version of the schema is major.minor. A reader refuses a newer major version, and gives columns that an
-// older file lacks the default of their member.
+// The version of the schema is major.minor: minor grows when something is added, major when something is
+// renamed, removed or gets another meaning. A reader takes any file of its major version; a column that an
+// older one lacks gets the default of its member. The first release writes 1.10, and earlier files are
+// refused.
 inline constexpr int kSchemaMajor = 1;
 inline constexpr int kSchemaMinor = 10;
+inline constexpr int kFirstReleasedMinor = 10;
 
 // Calls visit(name, unit, description, member) for every column of a record, in the order of the file.
 // Members are of type std::string, int64_t, double, bool, Choice or Outcome. R is Record or const Record.
@@ -257,9 +178,7 @@ void visit_fields(R& r, Visit&& visit) {
   visit("flops_per_step", "FLOP", "model FLOPs per rank and step by formula", m.flops_per_step);
   visit("peak_flops", "FLOP/s", "peak of a rank's device, measured by a matrix product", m.peak_flops);
   visit("datasheet_flops", "FLOP/s", "peak of a rank's device by its data sheet", m.datasheet_flops);
-  visit("mfu", "",
-        "flops_per_step / step / datasheet_flops, not given above 1; before 1.10 / peak_flops instead",
-        m.mfu);
+  visit("mfu", "", "flops_per_step / step / datasheet_flops, not given above 1", m.mfu);
   visit("loss_first", "", "loss of the first step", m.loss_first);
   visit("loss_last", "", "loss of the last step", m.loss_last);
   visit("skipped_updates", "", "left out because fp16 gradients were not finite", m.num_skipped);
@@ -283,24 +202,20 @@ void visit_fields(R& r, Visit&& visit) {
   visit("device_bytes", "bytes", "of a GPU: in use after the last step by all that is on it, largest rank",
         m.device_bytes);
   visit("memory_limit_bytes", "bytes", "the most that a rank might hold", m.memory_limit_bytes);
-  visit("predicted_parameter_bytes", "bytes",
-        "persistent parameters by the strategy's formula; before 1.6 by its program",
+  visit("predicted_parameter_bytes", "bytes", "persistent parameters by the strategy's formula",
         m.predicted_parameter_bytes);
-  visit("predicted_gradient_bytes", "bytes",
-        "persistent gradients by the strategy's formula; before 1.6 by its program",
+  visit("predicted_gradient_bytes", "bytes", "persistent gradients by the strategy's formula",
         m.predicted_gradient_bytes);
-  visit("predicted_optimizer_bytes", "bytes",
-        "optimizer state by the strategy's formula; before 1.6 by its program", m.predicted_optimizer_bytes);
-  visit("predicted_transient_bytes", "bytes",
-        "slots and buckets by the strategy's formula; before 1.6 by its program",
+  visit("predicted_optimizer_bytes", "bytes", "optimizer state by the strategy's formula",
+        m.predicted_optimizer_bytes);
+  visit("predicted_transient_bytes", "bytes", "slots and buckets by the strategy's formula",
         m.predicted_transient_bytes);
-  visit("predicted_offloaded_bytes", "bytes",
-        "in host memory by the strategy's formula; before 1.6 by its program", m.predicted_offloaded_bytes);
+  visit("predicted_offloaded_bytes", "bytes", "in host memory by the strategy's formula",
+        m.predicted_offloaded_bytes);
   visit("predicted_activation_bytes", "bytes", "activations at the height of a step, by the model's table",
         m.predicted_activation_bytes);
   visit("traffic_bytes", "bytes", "counted payload x ring factor, per rank and step", m.traffic_bytes);
-  visit("predicted_traffic_bytes", "bytes", "the same by the strategy's formula; before 1.6 by its program",
-        m.predicted_traffic_bytes);
+  visit("predicted_traffic_bytes", "bytes", "the same by the strategy's formula", m.predicted_traffic_bytes);
   visit("between_nodes_bytes", "bytes",
         "counted between nodes, per step, on the rank that sends most; of a hierarchical all-reduce",
         m.between_nodes_bytes);

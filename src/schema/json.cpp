@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "schema/fields.h"
-#include "schema/step_statistics.h"
 #include "schema/stored.h"
 
 namespace shardmark {
@@ -46,18 +45,16 @@ class KeyReader {
     if (!object.is_object())
       throw UsageError("expected a JSON object, found " + std::string(object.type_name()));
   }
-  // Returns false if the object lacks the key.
   template <class Read>
-  bool operator()(const char* key, Read read) {
+  void operator()(const char* key, Read read) {
     auto found = next_ != object_.end() && next_.key() == key ? next_ : object_.find(key);
-    if (found == object_.end()) return false;
+    if (found == object_.end()) return;
     try {
       read(found.value());
     } catch (const Json::exception&) {
       throw UsageError("'" + std::string(key) + "' has the wrong type: " + found.value().type_name());
     }
     next_ = ++found;
-    return true;
   }
 
  private:
@@ -90,10 +87,8 @@ Record record_from_json(const Json& json) {
       from_json_value(value, stored);
       from_stored(stored, member);
     };
-    if (read(name, store)) return;
-    if (const char* former = former_name(name)) read(former, store);
+    read(name, store);
   });
-  remove_range_of_few_steps(record);
   return record;
 }
 

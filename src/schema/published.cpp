@@ -204,8 +204,7 @@ void write_points(const h5::Id& file, const std::vector<RecordColumn>& columns) 
         column.values);
 }
 
-// Columns that were added after the file was written stay empty. A column that the file has under a former
-// name is read by that name.
+// Columns that a later minor version added stay empty.
 std::vector<RecordColumn> read_points(const OpenFile& file) {
   const h5::Id points = h5::open_group(file.root, "points");
   const auto num_points = static_cast<size_t>(h5::length(h5::open_dataset(points, "id")));
@@ -213,15 +212,11 @@ std::vector<RecordColumn> read_points(const OpenFile& file) {
   for (RecordColumn& column : columns)
     std::visit(
         [&](auto& values) {
-          const char* former = former_name(column.name);
-          const bool is_former = former != nullptr && !h5::has_member(points, column.name);
-          const std::string name = is_former ? former : column.name;
-          if (!h5::has_member(points, name)) {
-            if (minor_since(column.name) <= file.minor)
-              throw UsageError("column '" + column.name + "' is missing");
-            return;
+          if (!h5::has_member(points, column.name)) {
+            if (file.minor < kSchemaMinor) return;
+            throw UsageError("column '" + column.name + "' is missing");
           }
-          values = file.read<typename std::decay_t<decltype(values)>::value_type>(points, name);
+          values = file.read<typename std::decay_t<decltype(values)>::value_type>(points, column.name);
           if (values.size() != num_points)
             throw UsageError("column '" + column.name + "' has another length than 'id'");
         },

@@ -60,12 +60,6 @@ int64_t num_timed_steps(const Record& record) {
   return std::llround(std::accumulate(intervals->values.begin(), intervals->values.end(), 0.0));
 }
 
-void remove_range_of_few_steps(Record& record) {
-  Measures& m = record.measures;
-  if (m.num_steps > 0 && m.num_steps < static_cast<int64_t>(kLeastForInterval))
-    m.step_low_s = m.step_high_s = Measures::kNone;
-}
-
 void summarize(Record& record) {
   const Series* series = record.series("step");
   if (series == nullptr || series->values.empty()) return;

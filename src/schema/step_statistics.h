@@ -14,10 +14,6 @@ std::vector<double> worst_of_ranks(const Series& series);
 // Returns the number of timed steps. In a sustained run, the series "step" holds only some of them.
 int64_t num_timed_steps(const Record& record);
 
-// Older versions stored the range of the steps as step_low and step_high if there were fewer than
-// kLeastForInterval steps. That range is not a 95 % interval, so every reader of a study removes it.
-void remove_range_of_few_steps(Record& record);
-
 // Fills in the measures that both workloads have (step_s .. slowest_share, num_steps) from the record's
 // series. A record whose series "step" is missing or empty stays as it is.
 void summarize(Record& record);

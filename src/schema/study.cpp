@@ -344,7 +344,6 @@ StudyData read_study(const std::string& given, Load load) {
   StudyData data{path, {}, {}};
   std::map<std::string, size_t> places;
   const RecordSink keep = [&](Record&& record) {
-    record.measures.mfu = mfu_of(record.measures);  // files before 1.10 hold another ratio
     const auto [place, is_new] = places.emplace(record.id, data.records.size());
     if (is_new)
       data.records.push_back(std::move(record));

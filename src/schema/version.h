@@ -15,8 +15,8 @@ inline std::string schema_version() {
   return std::to_string(kSchemaMajor) + "." + std::to_string(kSchemaMinor);
 }
 
-// Returns the minor version. Throws UsageError for a newer major version, or for text that schema_version()
-// cannot have written. Every minor version, and every older version, can be read.
+// Returns the minor version. Throws UsageError for a newer major version, for one from before the first
+// release, or for text that schema_version() cannot have written. Every later minor version can be read.
 inline int require_readable(const std::string& version, const std::string& path) {
   int major = -1, minor = -1;
   const char *const begin = version.data(), *const end = begin + version.size();
@@ -29,6 +29,10 @@ inline int require_readable(const std::string& version, const std::string& path)
   if (major > kSchemaMajor)
     throw UsageError(path + " has schema version " + version + ", this program reads up to " +
                      schema_version() + "; use a newer shardmark");
+  if (major < kSchemaMajor || minor < kFirstReleasedMinor)
+    throw UsageError(path + " has schema version " + version + ", which is older than the first release (" +
+                     std::to_string(kSchemaMajor) + "." + std::to_string(kFirstReleasedMinor) +
+                     "); measure it again");
   return minor;
 }
 

@@ -22,20 +22,12 @@ std::string type_name() {
   if constexpr (std::is_same_v<T, JsonObject>) return "JSON text";
 }
 
-std::string since(std::string_view name) {
-  for (const Since& one : kSince)
-    if (one.name == name)
-      return fmt::format("{}.{}{}", kSchemaMajor, one.minor,
-                         one.former == nullptr ? "" : fmt::format(", was `{}`", one.former));
-  return "1.0";
-}
-
 std::string row(std::string_view name, std::string_view type, std::string_view unit,
                 std::string_view meaning) {
-  return fmt::format("| `{}` | {} | {} | {} | {} |\n", name, type, unit, since(name), meaning);
+  return fmt::format("| `{}` | {} | {} | {} |\n", name, type, unit, meaning);
 }
 
-constexpr const char* kHeading = "| name | type | unit | since | meaning |\n|---|---|---|---|---|\n";
+constexpr const char* kHeading = "| name | type | unit | meaning |\n|---|---|---|---|\n";
 
 std::string page() {
   std::string text = fmt::format(
@@ -88,17 +80,6 @@ TEST(FormatPage, IsWhatTheFieldTableSays) {
   const std::string made = page();
   if (kept.str() != made) std::ofstream("/tmp/shardmark-format.md") << made;
   EXPECT_TRUE(kept.str() == made) << "copy /tmp/shardmark-format.md to results/FORMAT.md";
-}
-
-TEST(FormatPage, NamesOnlyWhatExists) {
-  std::string names;
-  Record record;
-  visit_fields(record, [&](std::string_view name, auto, auto, auto&) { names += fmt::format(" {} ", name); });
-  for (const SeriesInfo& series : kSeries) names += fmt::format(" {} ", series.name);
-  for (const Since& one : kSince) {
-    EXPECT_NE(names.find(fmt::format(" {} ", one.name)), std::string::npos) << one.name;
-    EXPECT_LE(one.minor, kSchemaMinor);
-  }
 }
 
 }  // namespace
