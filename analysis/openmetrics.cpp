@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/frame/quantities.h"
 #include "base/text.h"
 #include "strategies/brief_text.h"
 
@@ -16,35 +17,21 @@ namespace {
 struct Metric {
   const char* name;
   const char* unit;  // the end of the name
-  const char* help;
-  double (*value)(const MergedPoint& merged);
+  std::string_view quantity;
+  double scale = 1;  // of its value
 };
 
-template <double Measures::*measure>
-double of(const MergedPoint& merged) {
-  return merged.measures.*measure;
-}
-
 constexpr std::array kMetrics = {
-    Metric{"step_seconds", "seconds",
-           "median time of a step, or of an operation of a collective, on the slowest rank",
-           of<&Measures::step_s>},
-    Metric{"step_low_seconds", "seconds", "low end of the 95 % interval of step_seconds",
-           of<&Measures::step_low_s>},
-    Metric{"step_high_seconds", "seconds", "high end of the 95 % interval of step_seconds",
-           of<&Measures::step_high_s>},
-    Metric{"samples_per_second", "", "samples that all ranks together train on in a second",
-           of<&Measures::samples_per_s>},
-    Metric{"tokens_per_second", "", "tokens that all ranks together train on in a second",
-           of<&Measures::tokens_per_s>},
-    Metric{"mfu_ratio", "ratio", "model FLOP/s as a part of the data sheet's peak", of<&Measures::mfu>},
-    Metric{"matmul_ratio", "ratio", "the same, attention by half, as a part of what a matrix product reaches",
-           [](const MergedPoint& merged) { return merged.of_matmul; }},
-    Metric{"exposed_communication_seconds", "seconds",
-           "part of a step in which computing waits for communication", of<&Measures::exposed_s>},
-    Metric{"peak_memory_bytes", "bytes", "the most memory that a rank held", of<&Measures::peak_bytes>},
-    Metric{"bus_bandwidth_bytes_per_second", "", "bytes a second by the busiest link of a collective's ring",
-           [](const MergedPoint& merged) { return 1e9 * merged.measures.busbw_gb_s; }},
+    Metric{"step_seconds", "seconds", "step"},
+    Metric{"step_low_seconds", "seconds", "step_low"},
+    Metric{"step_high_seconds", "seconds", "step_high"},
+    Metric{"samples_per_second", "", "samples_per_s"},
+    Metric{"tokens_per_second", "", "tokens_per_s"},
+    Metric{"mfu_ratio", "ratio", "mfu"},
+    Metric{"matmul_ratio", "ratio", "of_matmul"},
+    Metric{"exposed_communication_seconds", "seconds", "exposed_time"},
+    Metric{"peak_memory_bytes", "bytes", "peak_bytes"},
+    Metric{"bus_bandwidth_bytes_per_second", "", "busbw", 1e9},
 };
 
 struct ProgressMetric {
@@ -104,7 +91,7 @@ std::string labels_of(const MergedPoint& merged) {
 std::string head(const std::string& name, const std::string& unit, const std::string& help) {
   std::string text = fmt::format("# TYPE shardmark_{} gauge\n", name);
   if (!unit.empty()) text += fmt::format("# UNIT shardmark_{} {}\n", name, unit);
-  return text + fmt::format("# HELP shardmark_{} {}.\n", name, help);
+  return text + fmt::format("# HELP shardmark_{} {}\n", name, help);
 }
 
 }  // namespace
@@ -115,16 +102,17 @@ std::string point_metrics(const std::vector<StudyData>& studies) {
   for (const MergedPoint& merged : points) labels.push_back(labels_of(merged));
   std::string text;
   for (const Metric& metric : kMetrics) {
+    const Quantity& of = quantity(metric.quantity);
     std::string series;
     for (size_t i = 0; i < points.size(); ++i)
-      if (const double value = metric.value(points[i]); std::isfinite(value))
+      if (const double value = metric.scale * of.of(points[i]); std::isfinite(value))
         series += fmt::format("shardmark_{}{{{}}} {}\n", metric.name, labels[i], value);
-    if (!series.empty()) text += head(metric.name, metric.unit, metric.help) + series;
+    if (!series.empty()) text += head(metric.name, metric.unit, of.definition) + series;
   }
   std::map<std::string, int64_t> outcomes;
   for (const StudyData& study : studies)
     for (const Record& record : study.records) ++outcomes[std::string(to_text(record.outcome))];
-  if (!outcomes.empty()) text += head("points", "", "points of these studies, repeats counted, by outcome");
+  if (!outcomes.empty()) text += head("points", "", "points of these studies, repeats counted, by outcome.");
   for (const auto& [outcome, count] : outcomes)
     text += fmt::format("shardmark_points{{{}}} {}\n", label("outcome", outcome), count);
   return text;
@@ -134,12 +122,12 @@ std::string progress_metrics(const SweepProgress& sweep) {
   const std::string study = label("study", sweep.study);
   std::string text;
   for (const ProgressMetric& metric : kProgress)
-    text += head(metric.name, metric.unit, metric.help) +
+    text += head(metric.name, metric.unit, metric.help + std::string(".")) +
             fmt::format("shardmark_{}{{{}}} {}\n", metric.name, study, metric.value(sweep));
   if (sweep.point.empty()) return text;
   constexpr auto kName = "sweep_point_start_time_seconds";
   return text +
-         head(kName, "seconds", "the point that is being measured, and since when, seconds since 1970") +
+         head(kName, "seconds", "the point that is being measured, and since when, seconds since 1970.") +
          fmt::format("shardmark_{}{{{},{}}} {}\n", kName, study, label("point", sweep.point),
                      sweep.point_began_s);
 }

@@ -1,15 +1,65 @@
 #include "analysis/frame/quantities.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "analysis/frame/layouts.h"
 #include "base/error.h"
+#include "schema/fields.h"
 
 namespace shardmark {
 namespace {
 
 using Show = Quantity::Show;
+
+// How a measure is shown whose unit in the study is this.
+struct ShownUnit {
+  std::string_view stored;
+  const char* unit;
+  Show show;
+};
+constexpr ShownUnit kShownUnits[] = {{"s", "ms", Show::milliseconds},
+                                     {"bytes", "MiB", Show::mebibytes},
+                                     {"bytes/step", "MB", Show::megabytes}};
+
+std::string definition_of(std::string_view measure) {
+  const auto* const row = std::find_if(std::begin(kMeasures), std::end(kMeasures),
+                                       [&](const MeasureRow& one) { return one.name == measure; });
+  return std::string(row->description) + ".";
+}
+
+// Returns nothing for a text.
+std::optional<Quantity> quantity_of(const MeasureRow& row) {
+  return std::visit(
+      [&](auto member) -> std::optional<Quantity> {
+        using Value = std::decay_t<decltype(Measures().*member)>;
+        if constexpr (std::is_same_v<Value, std::string>) return std::nullopt;
+        const auto* const found = std::find_if(std::begin(kShownUnits), std::end(kShownUnits),
+                                               [&](const ShownUnit& one) { return one.stored == row.unit; });
+        const bool is_known = found != std::end(kShownUnits);
+        Show show = is_known ? found->show : Show::number;
+        if constexpr (std::is_same_v<Value, int64_t>) show = Show::count;
+        std::string heading = row.heading == nullptr ? row.name : row.heading;
+        std::replace(heading.begin(), heading.end(), '_', ' ');
+        return Quantity{row.name,
+                        heading,
+                        is_known ? found->unit : row.unit,
+                        show,
+                        [member](const MergedPoint& merged) {
+                          if constexpr (std::is_same_v<Value, std::string>)
+                            return Measures::kNone;
+                          else
+                            return static_cast<double>(merged.measures.*member);
+                        },
+                        definition_of(row.name)};
+      },
+      row.member);
+}
 
 template <double Measures::*measure>
 double of(const MergedPoint& merged) {
@@ -24,111 +74,81 @@ double share_of_step(const MergedPoint& merged) {
 double activation_memory(const MergedPoint& merged) { return merged.measures.activation_bytes(); }
 double predicted_peak_memory(const MergedPoint& merged) { return merged.measures.predicted_peak_bytes(); }
 
-constexpr std::string_view kIntervalOfMedian = "95 % interval of that median, which takes 6 steps.";
-constexpr std::string_view kExposed = "the part of a step during which computing waited for communication.";
-constexpr std::string_view kComputing = "without waiting for communication.";
-constexpr std::string_view kOfThatRank = "on the rank whose peak is highest, MiB = 2^20 bytes.";
-constexpr std::string_view kOffPrediction =
+constexpr const char* kOffPrediction =
     "measured / predicted - 1, both of that rank. Predicted by the formula of the strategy's paper, without "
     "padding; by the rank's program where a copy of the model is laid out over several ranks; activations "
     "by the model's table.";
 
-constexpr Quantity kQuantities[] = {
-    // The step, and its parts.
-    {"step", "step", "ms", Show::milliseconds, of<&Measures::step_s>,
-     "median over the steps, of the slowest rank's time."},
-    {"step_low", "low", "ms", Show::milliseconds, of<&Measures::step_low_s>, kIntervalOfMedian},
-    {"step_high", "high", "ms", Show::milliseconds, of<&Measures::step_high_s>, kIntervalOfMedian},
-    {"data", "data", "ms", Show::milliseconds, of<&Measures::data_s>,
-     "waiting for the batch. Each phase is the median over the steps, on the rank that was slowest in that "
-     "step."},
-    {"forward", "forward", "ms", Show::milliseconds, of<&Measures::forward_s>, kComputing},
-    {"backward", "backward", "ms", Show::milliseconds, of<&Measures::backward_s>, kComputing},
-    {"optimizer", "optimizer", "ms", Show::milliseconds, of<&Measures::optimizer_s>, ""},
-    {"exposed", "exposed", "ms", Show::milliseconds, of<&Measures::exposed_s>, kExposed},
-    {"exposed_share", "exposed", "%", Show::percent, share_of_step<&Measures::exposed_s>, kExposed},
-    {"computing", "computing", "ms", Show::milliseconds,
-     [](const MergedPoint& merged) { return merged.measures.step_s - merged.measures.exposed_s; }, ""},
-    {"exposed_data", "data", "ms", Show::milliseconds,
-     [](const MergedPoint& merged) { return exposed_data_s(merged.measures); }, ""},
-    {"exposed_tensor", "tensor", "ms", Show::milliseconds, of<&Measures::exposed_tensor_s>,
-     "waiting for ranks that share the same blocks."},
-    {"exposed_context", "context", "ms", Show::milliseconds, of<&Measures::exposed_context_s>,
-     "waiting for ranks that share the same sequences."},
-    {"exposed_pipeline", "stages", "ms", Show::milliseconds, of<&Measures::exposed_pipeline_s>,
-     "waiting for other stages of a pipeline: its bubble, and messages that nothing hides."},
-    {"exposed_data_share", "data", "% of step", Show::percent,
-     [](const MergedPoint& merged) { return exposed_data_s(merged.measures) / merged.measures.step_s; },
-     "exposed communication with ranks that have the same part of the model: gradients, parameters."},
-    {"exposed_tensor_share", "tensor", "% of step", Show::percent, share_of_step<&Measures::exposed_tensor_s>,
-     "with ranks that share the same blocks."},
-    {"exposed_context_share", "context", "% of step", Show::percent,
-     share_of_step<&Measures::exposed_context_s>, "with ranks that share the same sequences."},
-    {"exposed_pipeline_share", "stages", "% of step", Show::percent,
-     share_of_step<&Measures::exposed_pipeline_s>,
-     "of a pipeline: its bubble, and messages that nothing hides."},
-    {"compute_alone", "compute", "ms", Show::milliseconds, of<&Measures::compute_only_s>,
-     "the step with communication disabled, measured separately: median over the steps of the slowest "
-     "rank."},
-    {"communication_alone", "comm.", "ms", Show::milliseconds, of<&Measures::communication_only_s>,
-     "the recorded operations of the step without its computing, likewise."},
-    {"energy", "energy", "J/step", Show::number, of<&Measures::energy_j>,
-     "of all ranks' GPUs together, by their own counters (NVML), over the timed windows / steps."},
+// What follows from several measures, or is shown in another way.
+std::vector<Quantity> derived() {
+  return {
+      {"exposed_share", "exposed", "%", Show::percent, share_of_step<&Measures::exposed_s>,
+       definition_of("exposed_time")},
+      {"computing", "computing", "ms", Show::milliseconds,
+       [](const MergedPoint& merged) { return merged.measures.step_s - merged.measures.exposed_s; }, ""},
+      {"exposed_data_time", "data", "ms", Show::milliseconds,
+       [](const MergedPoint& merged) { return exposed_data_s(merged.measures); }, ""},
+      {"exposed_data_share", "data", "% of step", Show::percent,
+       [](const MergedPoint& merged) { return exposed_data_s(merged.measures) / merged.measures.step_s; },
+       "exposed communication with ranks that have the same part of the model: gradients, parameters."},
+      {"exposed_tensor_share", "tensor", "% of step", Show::percent,
+       share_of_step<&Measures::exposed_tensor_s>, "with ranks that share the same blocks."},
+      {"exposed_context_share", "context", "% of step", Show::percent,
+       share_of_step<&Measures::exposed_context_s>, "with ranks that share the same sequences."},
+      {"exposed_pipeline_share", "stages", "% of step", Show::percent,
+       share_of_step<&Measures::exposed_pipeline_s>,
+       "of a pipeline: its bubble, and messages that nothing hides."},
+      {"of_matmul", "of matmul", "%", Show::percent,
+       [](const MergedPoint& merged) { return merged.of_matmul; },
+       "model FLOPs per rank and step, with half of attention's (a causal kernel computes no more), / step "
+       "time / the FLOP/s that a large matrix product reaches on a rank's device: the best of all starts of "
+       "the study. Not given above 100 %."},
+      {"predicted_peak_bytes", "predicted", "MiB", Show::mebibytes, predicted_peak_memory, ""},
+      {"peak_error", "error", "%", Show::difference, of<&Measures::peak_bytes>,
+       "measured / predicted - 1, predicted: all five together.", predicted_peak_memory},
+      {"parameter_error", "error", "%", Show::difference, of<&Measures::parameter_bytes>, kOffPrediction,
+       of<&Measures::predicted_parameter_bytes>},
+      {"gradient_error", "error", "%", Show::difference, of<&Measures::gradient_bytes>, kOffPrediction,
+       of<&Measures::predicted_gradient_bytes>},
+      {"optimizer_error", "error", "%", Show::difference, of<&Measures::optimizer_bytes>, kOffPrediction,
+       of<&Measures::predicted_optimizer_bytes>},
+      {"transient_error", "error", "%", Show::difference, of<&Measures::transient_bytes>, kOffPrediction,
+       of<&Measures::predicted_transient_bytes>},
+      {"activation_bytes", "measured", "MiB", Show::mebibytes, activation_memory,
+       "on the rank whose peak is highest."},
+      {"activation_error", "error", "%", Show::difference, activation_memory, kOffPrediction,
+       of<&Measures::predicted_activation_bytes>},
+      {"program_bytes", "state and slots", "MiB", Show::mebibytes,
+       [](const MergedPoint& merged) { return merged.measures.program_bytes(); },
+       "parameters, gradients, optimizer state and the strategy's slots."},
+      {"activation_bytes_per_sample", "rest per sample", "MiB", Show::mebibytes,
+       [](const MergedPoint& merged) {
+         return activation_memory(merged) / static_cast<double>(merged.point.training.batch_size);
+       },
+       "peak without state and slots / batch: activations, the batch and working memory."},
+      {"traffic_error", "error", "%", Show::difference, of<&Measures::traffic_bytes>,
+       "counted / predicted - 1.", of<&Measures::predicted_traffic_bytes>},
+  };
+}
 
-    // Memory of a rank.
-    {"peak_memory", "peak memory", "MiB", Show::mebibytes, of<&Measures::peak_bytes>,
-     "highest total during a step, on the rank that needs most."},
-    {"predicted_peak_memory", "predicted", "MiB", Show::mebibytes, predicted_peak_memory, ""},
-    {"peak_memory_error", "error", "%", Show::difference, of<&Measures::peak_bytes>,
-     "measured / predicted - 1, predicted: all five together.", predicted_peak_memory},
-    {"parameter_memory", "measured", "MiB", Show::mebibytes, of<&Measures::parameter_bytes>, kOfThatRank},
-    {"parameter_memory_error", "error", "%", Show::difference, of<&Measures::parameter_bytes>, kOffPrediction,
-     of<&Measures::predicted_parameter_bytes>},
-    {"gradient_memory", "measured", "MiB", Show::mebibytes, of<&Measures::gradient_bytes>, kOfThatRank},
-    {"gradient_memory_error", "error", "%", Show::difference, of<&Measures::gradient_bytes>, kOffPrediction,
-     of<&Measures::predicted_gradient_bytes>},
-    {"optimizer_memory", "measured", "MiB", Show::mebibytes, of<&Measures::optimizer_bytes>, kOfThatRank},
-    {"optimizer_memory_error", "error", "%", Show::difference, of<&Measures::optimizer_bytes>, kOffPrediction,
-     of<&Measures::predicted_optimizer_bytes>},
-    {"transient_memory", "measured", "MiB", Show::mebibytes, of<&Measures::transient_bytes>, kOfThatRank},
-    {"transient_memory_error", "error", "%", Show::difference, of<&Measures::transient_bytes>, kOffPrediction,
-     of<&Measures::predicted_transient_bytes>},
-    {"activation_memory", "measured", "MiB", Show::mebibytes, activation_memory, kOfThatRank},
-    {"activation_memory_error", "error", "%", Show::difference, activation_memory, kOffPrediction,
-     of<&Measures::predicted_activation_bytes>},
-    {"program_memory", "state and slots", "MiB", Show::mebibytes,
-     [](const MergedPoint& merged) { return merged.measures.program_bytes(); },
-     "parameters, gradients, optimizer state and the strategy's slots."},
-    {"activation_memory_per_sample", "rest per sample", "MiB", Show::mebibytes,
-     [](const MergedPoint& merged) {
-       return activation_memory(merged) / static_cast<double>(merged.point.training.batch_size);
-     },
-     "peak without state and slots / batch: activations, the batch and working memory."},
-    {"offloaded_memory", "in host memory", "MiB", Show::mebibytes, of<&Measures::offloaded_bytes>, ""},
-
-    // What moves between ranks in a step.
-    {"operations", "operations", "per step", Show::count,
-     [](const MergedPoint& merged) { return static_cast<double>(merged.measures.num_operations); },
-     "collectives that a rank starts in a step."},
-    {"traffic", "counted", "MB", Show::megabytes, of<&Measures::traffic_bytes>,
-     "per rank and step: payload of each collective as it was started, times its ring factor (all-reduce "
-     "2(N-1)/N; all-gather, reduce-scatter, broadcast, reduce (N-1)/N); mean over ranks, MB = 10^6 bytes "
-     "(Patarasuk and Yuan, JPDC 69(2), 2009)."},
-    {"predicted_traffic", "predicted", "MB", Show::megabytes, of<&Measures::predicted_traffic_bytes>,
-     "by the formula of the strategy's paper, without padding."},
-    {"traffic_error", "error", "%", Show::difference, of<&Measures::traffic_bytes>,
-     "counted / predicted - 1.", of<&Measures::predicted_traffic_bytes>},
-    {"between_nodes", "between nodes", "MB", Show::megabytes, of<&Measures::between_nodes_bytes>,
-     "of those bytes, on the rank that sends most, as a hierarchical all-reduce counts them."},
-};
+// By name.
+const std::map<std::string_view, Quantity>& quantities() {
+  static const auto kAll = [] {
+    std::map<std::string_view, Quantity> all;
+    for (const MeasureRow& row : kMeasures)
+      if (auto stored = quantity_of(row)) all.emplace(stored->name, std::move(*stored));
+    for (Quantity& one : derived()) all.emplace(one.name, std::move(one));
+    return all;
+  }();
+  return kAll;
+}
 
 }  // namespace
 
 const Quantity& quantity(std::string_view name) {
-  const auto* const found = std::find_if(std::begin(kQuantities), std::end(kQuantities),
-                                         [&](const Quantity& one) { return one.name == name; });
-  ENSURE(found != std::end(kQuantities), "no quantity is called " + std::string(name));
-  return *found;
+  const auto found = quantities().find(name);
+  ENSURE(found != quantities().end(), "no quantity is called " + std::string(name));
+  return found->second;
 }
 
 double in_unit(const Quantity& quantity, double value) {
@@ -162,8 +182,8 @@ Cell cell_of(const Quantity& quantity, const MergedPoint& merged) {
 
 Column column_of(const Shown& shown) {
   const Quantity& of = quantity(shown.name);
-  Column column{std::string(shown.heading.empty() ? of.heading : shown.heading), std::string(of.unit), true,
-                shown.fold, std::string(shown.group)};
+  Column column{shown.heading.empty() ? of.heading : std::string(shown.heading), of.unit, true, shown.fold,
+                std::string(shown.group)};
   column.definition = of.definition;
   return column;
 }

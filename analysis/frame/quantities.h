@@ -1,7 +1,9 @@
-// What can be said of a measured point in numbers. A row is a number's name, heading, unit and meaning.
-// Tables ask for it by its name, so that none of these is written down twice.
+// What can be said of a measured point in numbers, by name: every measure of a study (kMeasures in
+// schema/fields.h), and what is derived from measures. Tables and plots ask for a quantity by its name, and
+// take its heading, unit and definition from it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,11 +25,11 @@ struct Quantity {
     difference,    // from what was predicted, in percent with its sign
   };
   std::string_view name;
-  std::string_view heading, unit;  // of a column, unless a table says otherwise
+  std::string heading, unit;  // of a column, unless a table says otherwise
   Show show;
-  double (*of)(const MergedPoint&);                   // a NaN where it was not measured
-  std::string_view definition;                        // "" where the heading says it all
-  double (*predicted)(const MergedPoint&) = nullptr;  // of a difference
+  std::function<double(const MergedPoint&)> of;                   // NaN where it was not measured
+  std::string definition;                                         // "" where the heading says it all
+  std::function<double(const MergedPoint&)> predicted = nullptr;  // of a difference
 };
 
 // Fails where there is none of this name.

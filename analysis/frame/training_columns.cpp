@@ -1,5 +1,6 @@
 #include "analysis/frame/training_columns.h"
 
+#include "analysis/frame/quantities.h"
 #include "analysis/table/axis_columns.h"
 
 namespace shardmark {
@@ -51,31 +52,25 @@ Cell warning_cell(const MergedPoint& merged) {
 }
 
 ColumnsOf<Throughput> throughput_columns() {
-  constexpr const char* kDefinition = "of all ranks together, by the wall time of the slowest rank.";
   const auto optional = [](const char* name) { return Column{.name = name, .is_optional = true}; };
-  return {
-      {optional("samples/s"),
-       [](const auto& speed) {
-         return cells::unless_said(speed.is_of_tokens(), cells::number(speed.samples_per_s));
-       },
-       kDefinition},
-      {optional("tokens/s"), [](const auto& speed) { return cells::number(speed.tokens_per_s); },
-       kDefinition},
-      {optional("tokens/s/rank"),
-       [](const auto& speed) {
-         return cells::unless_said(speed.ranks == 1, cells::number(speed.tokens_per_s_and_rank()));
-       },
-       "tokens/s / ranks."},
-      {{.name = "MFU", .unit = "%", .is_optional = true},
-       [](const auto& speed) { return cells::percent(speed.mfu); },
-       "model FLOPs per rank and step / step time / dense peak in the data sheet of a rank's device "
-       "(Chowdhery et al., PaLM, 2022, appendix B). Attention counts in full, and what is recomputed counts "
-       "once. Not given for devices whose data sheet is not known, and above 100 %."},
-      {{.name = "of matmul", .unit = "%", .is_optional = true},
-       [](const auto& speed) { return cells::percent(speed.of_matmul); },
-       "model FLOPs per rank and step, with half of attention's (a causal kernel computes no more), / step "
-       "time / the FLOP/s that a large matrix product reaches on a rank's device: the best of all starts of "
-       "the study. Not given above 100 %."}};
+  return {{optional("samples/s"),
+           [](const auto& speed) {
+             return cells::unless_said(speed.is_of_tokens(), cells::number(speed.samples_per_s));
+           },
+           quantity("samples_per_s").definition},
+          {optional("tokens/s"), [](const auto& speed) { return cells::number(speed.tokens_per_s); },
+           quantity("tokens_per_s").definition},
+          {optional("tokens/s/rank"),
+           [](const auto& speed) {
+             return cells::unless_said(speed.ranks == 1, cells::number(speed.tokens_per_s_and_rank()));
+           },
+           "tokens/s / ranks."},
+          {{.name = "MFU", .unit = "%", .is_optional = true},
+           [](const auto& speed) { return cells::percent(speed.mfu); },
+           quantity("mfu").definition},
+          {{.name = "of matmul", .unit = "%", .is_optional = true},
+           [](const auto& speed) { return cells::percent(speed.of_matmul); },
+           quantity("of_matmul").definition}};
 }
 
 ColumnsOf<MergedPoint> point_throughput_columns() {

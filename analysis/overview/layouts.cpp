@@ -45,7 +45,7 @@ OverviewTable layouts_overview(const std::vector<MergedPoint>& points) {
       {{.name = "layout", .numeric = false},
        column_of({"step"}),
        slower_column("layout"),
-       column_of({"peak_memory"}),
+       column_of({"peak_bytes"}),
        {.name = "waiting",
         .unit = "%",
         .definition =
@@ -66,7 +66,7 @@ OverviewTable layouts_overview(const std::vector<MergedPoint>& points) {
       notes.add(merged, tier);
       group.rows.push_back(
           {cells::words(""), cell_of(quantity("step"), merged), slower_cell(merged, *layouts.front(), tier),
-           cell_of(quantity("peak_memory"), merged), cell_of(quantity("exposed_share"), merged)});
+           cell_of(quantity("peak_bytes"), merged), cell_of(quantity("exposed_share"), merged)});
       families.push_back(names.parts(
           merged, {{"batch", batch_text(merged.point.global_batch(), true)}, {"ranks", ranks_text(merged)}}));
     }

@@ -52,7 +52,7 @@ ColumnsOf<MergedPoint> number_columns(const std::vector<MergedPoint>& points) {
     speed = without(std::move(speed), {"samples/s"});
   if (!any([](const MergedPoint& one) { return std::isnan(one.measures.mfu) && !std::isnan(one.of_matmul); }))
     speed = without(std::move(speed), {"of matmul"});
-  return join(std::move(speed), columns_of({{"peak_memory"}, {"exposed_share"}}));
+  return join(std::move(speed), columns_of({{"peak_bytes"}, {"exposed_share"}}));
 }
 
 LabelPart strategy_part(const MergedPoint& merged) {

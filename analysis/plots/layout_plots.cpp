@@ -12,10 +12,10 @@ namespace shardmark {
 namespace {
 
 constexpr StackedPart kLayoutParts[] = {{"computing", "computing", 0},
-                                        {"exposed_data", "waiting for data-parallel ranks", 1},
-                                        {"exposed_tensor", "for tensor-parallel ranks", 2},
-                                        {"exposed_context", "for context-parallel ranks", 3},
-                                        {"exposed_pipeline", "for other stages", 4}};
+                                        {"exposed_data_time", "waiting for data-parallel ranks", 1},
+                                        {"exposed_tensor_time", "for tensor-parallel ranks", 2},
+                                        {"exposed_context_time", "for context-parallel ranks", 3},
+                                        {"exposed_pipeline_time", "for other stages", 4}};
 
 }  // namespace
 

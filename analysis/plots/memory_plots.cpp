@@ -13,11 +13,11 @@
 namespace shardmark {
 namespace {
 
-constexpr StackedPart kMemoryParts[] = {{"parameter_memory", "parameters", 0},
-                                        {"gradient_memory", "gradients", 1},
-                                        {"optimizer_memory", "optimizer state", 3},
-                                        {"transient_memory", "transient", 2},
-                                        {"activation_memory", "activations", 4}};
+constexpr StackedPart kMemoryParts[] = {{"parameter_bytes", "parameters", 0},
+                                        {"gradient_bytes", "gradients", 1},
+                                        {"optimizer_bytes", "optimizer state", 3},
+                                        {"transient_bytes", "transient", 2},
+                                        {"activation_bytes", "activations", 4}};
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Plots memory_plots(const std::vector<MergedPoint>& points, const PlotNames& name
           row_curve(std::move(curve), quantity, group.points, group.rows, unit.bytes / cells::kMebi));
     };
     for (const auto& [quantity, name, style] : kMemoryParts) add({name, Form::bar, style, {}}, quantity);
-    if (has_prediction) add({"predicted", Form::target, kNeutral, {}}, "predicted_peak_memory");
+    if (has_prediction) add({"predicted", Form::target, kNeutral, {}}, "predicted_peak_bytes");
     plots.push_back(std::move(plot));
   }
   return plots;

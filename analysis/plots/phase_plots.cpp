@@ -9,11 +9,11 @@
 namespace shardmark {
 namespace {
 
-constexpr StackedPart kPhases[] = {{"forward", "forward", 0},
-                                   {"backward", "backward", 1},
-                                   {"exposed", "exposed communication", 2},
-                                   {"optimizer", "optimizer", 3},
-                                   {"data", "data", 4}};
+constexpr StackedPart kPhases[] = {{"forward_time", "forward", 0},
+                                   {"backward_time", "backward", 1},
+                                   {"exposed_time", "exposed communication", 2},
+                                   {"optimizer_time", "optimizer", 3},
+                                   {"data_time", "data", 4}};
 
 }  // namespace
 

@@ -24,7 +24,7 @@ PlotPoint speed_point(const SequencePoint& point) {
 }
 
 PlotPoint memory_point(const SequencePoint& point) {
-  const Quantity& memory = quantity("peak_memory");
+  const Quantity& memory = quantity("peak_bytes");
   const double bytes = memory.of(*point.merged);
   const auto sequence = static_cast<double>(point.sequence);
   return plot_point(sequence, {in_unit(memory, bytes)},
@@ -58,7 +58,7 @@ Plots sequence_plots(const std::vector<MergedPoint>& points, const PlotNames& na
                             "Bars: from the 95 % interval of the step. Hollow: unreliable.", {"tokens/s"});
     Plot memory =
         empty_plot(*group.front(), "Memory by the length of the sequence",
-                   "Peak memory of the rank that needs most.", {column_of({"peak_memory"}).heading()});
+                   "Peak memory of the rank that needs most.", {column_of({"peak_bytes"}).heading()});
     for (const SequenceSeries* series : group) {
       add_curve(speed, *series, names, speed_point);
       add_curve(memory, *series, names, memory_point);

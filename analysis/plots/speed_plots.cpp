@@ -68,7 +68,7 @@ Plots speed_plots(const std::vector<MergedPoint>& points, const PlotNames& names
         "Speed against memory",
         setting.name,
         "The upper left is best: fast, with little memory. Memory: the peak of the rank that needs most.",
-        {fmt::format("{} ({})", quantity("peak_memory").heading, unit.name)},
+        {fmt::format("{} ({})", quantity("peak_bytes").heading, unit.name)},
         {throughput_of(*setting.points.front()).unit()},
         {},
         {}};

@@ -57,7 +57,7 @@ ColumnsOf<CutPoint> step_columns() {
                                       },
                                       "step / that of the same samples in one batch."}};
   return join(columns_of<CutPoint>({{"step"}}), ratio,
-              columns_of<CutPoint>({{"peak_memory"}, {"traffic", "traffic"}}));
+              columns_of<CutPoint>({{"peak_bytes"}, {"traffic_bytes", "traffic"}}));
 }
 
 }  // namespace

@@ -51,9 +51,9 @@ Table communication_table(const MergedPoints& points) {
   Table table =
       make_table("phases.communication", "Communication of a step: counted, predicted, and by phase",
                  join(via(&MovedPoint::merged, labels.columns()),
-                      columns_of<MovedPoint>({{"operations"},
-                                              {"traffic", "traffic"},
-                                              {"predicted_traffic", "traffic"},
+                      columns_of<MovedPoint>({{"num_operations"},
+                                              {"traffic_bytes", "traffic"},
+                                              {"predicted_traffic_bytes", "traffic"},
                                               {"traffic_error", "traffic"}}),
                       phase_columns("forward", &strategies::StepTraffic::forward),
                       phase_columns("backward", &strategies::StepTraffic::backward),

@@ -88,10 +88,10 @@ ColumnsOf<Largest> found_columns() {
 }
 
 ColumnsOf<Largest> memory_columns() {
-  return columns_of<Largest>({{"peak_memory", kGroup, "peak"},
-                              {"program_memory", kGroup},
-                              {"activation_memory_per_sample", kGroup},
-                              {"offloaded_memory", "", "", true},
+  return columns_of<Largest>({{"peak_bytes", kGroup, "peak"},
+                              {"program_bytes", kGroup},
+                              {"activation_bytes_per_sample", kGroup},
+                              {"offloaded_bytes", "", "", true},
                               {"step", kGroup}});
 }
 

@@ -88,7 +88,7 @@ Table layouts_table(const MergedPoints& points) {
                                          "schedule", "stages by", "rank order"})),
            via(&LayoutRow::merged, layout_of_columns()), strategy,
            via(&LayoutRow::merged, layout_batch_columns()), layout_speed_columns(),
-           via(&LayoutRow::merged, point_throughput_columns()), columns_of<LayoutRow>({{"peak_memory"}}),
+           via(&LayoutRow::merged, point_throughput_columns()), columns_of<LayoutRow>({{"peak_bytes"}}),
            layout_waiting_columns(), via(&LayoutRow::merged, TrainingColumns::warnings())),
       rows);
   if (std::any_of(rows.begin(), rows.end(), [](const LayoutRow& row) { return !row.is_sure; }))

@@ -45,17 +45,17 @@ ColumnsOf<MergedPoint> columns(Ideal& ideal) {
        "optimizer state elements) x element size / N): 1 if each of N ranks held exactly 1/N (Rajbhandari et "
        "al., SC 2020). fsdp shards within tensors and comes close; zero3 assigns whole tensors, and its "
        "largest tensor may exceed 1/N; replicas (single, ddp) are at N."}};
-  return join(columns_of({{"parameter_memory", "parameters"},
-                          {"parameter_memory_error", "parameters"},
-                          {"gradient_memory", "gradients"},
-                          {"gradient_memory_error", "gradients"},
-                          {"optimizer_memory", "optimizer state"},
-                          {"optimizer_memory_error", "optimizer state"},
-                          {"transient_memory", "transient"},
-                          {"transient_memory_error", "transient"},
-                          {"activation_memory", "activations"},
-                          {"activation_memory_error", "activations"}}),
-              of_ideal, columns_of({{"peak_memory", "peak", "measured"}, {"peak_memory_error", "peak"}}));
+  return join(columns_of({{"parameter_bytes", "parameters"},
+                          {"parameter_error", "parameters"},
+                          {"gradient_bytes", "gradients"},
+                          {"gradient_error", "gradients"},
+                          {"optimizer_bytes", "optimizer state"},
+                          {"optimizer_error", "optimizer state"},
+                          {"transient_bytes", "transient"},
+                          {"transient_error", "transient"},
+                          {"activation_bytes", "activations"},
+                          {"activation_error", "activations"}}),
+              of_ideal, columns_of({{"peak_bytes", "peak", "measured"}, {"peak_error", "peak"}}));
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ ColumnsOf<Variant> time_columns() {
            },
            "bytes of the uncompressed gradient / that time; GB = 10^9 bytes."},
           {{"time", "ms", true, false, "communication alone"},
-           [](const auto& row) { return cell_of(quantity("communication_alone"), *row.merged); },
+           [](const auto& row) { return cell_of(quantity("communication_only_time"), *row.merged); },
            "the operations of a step without its computing (median of the slowest rank). Compression and "
            "decompression count as computing and are not included; the step includes everything."},
           {{"speed-up", "x", true, false, "communication alone"},
@@ -122,8 +122,8 @@ ColumnsOf<Variant> byte_columns() {
        [](const auto& row) { return cells::number(row.merged->measures.verify_error, 2); },
        "relative difference of the loss after the first update, or of losses and gradient norms where they "
        "must be equal."}};
-  return join(columns_of<Variant>({{"traffic", "traffic"}}), smaller,
-              columns_of<Variant>({{"between_nodes", "", "", true}}), verified);
+  return join(columns_of<Variant>({{"traffic_bytes", "traffic"}}), smaller,
+              columns_of<Variant>({{"between_nodes_bytes", "", "", true}}), verified);
 }
 
 }  // namespace

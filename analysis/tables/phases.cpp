@@ -35,18 +35,19 @@ ColumnsOf<MergedPoint> phase_columns() {
        "1 - (step - compute alone) / communication alone; below 0 where they slow each other down. Not given "
        "where the step has no interval or one that is wider than that communication, or computing alone took "
        "longer."}};
-  return join(columns_of({{"data", "phase"},
-                          {"forward", "phase"},
-                          {"backward", "phase"},
-                          {"exposed", "phase"},
-                          {"exposed_tensor", "of exposed", "", true},
-                          {"exposed_context", "of exposed", "", true},
-                          {"exposed_pipeline", "of exposed", "", true},
-                          {"optimizer", "phase"},
-                          {"step"}}),
-              sum,
-              columns_of({{"compute_alone", "alone", "", true}, {"communication_alone", "alone", "", true}}),
-              overlap);
+  return join(
+      columns_of({{"data_time", "phase"},
+                  {"forward_time", "phase"},
+                  {"backward_time", "phase"},
+                  {"exposed_time", "phase"},
+                  {"exposed_tensor_time", "of exposed", "", true},
+                  {"exposed_context_time", "of exposed", "", true},
+                  {"exposed_pipeline_time", "of exposed", "", true},
+                  {"optimizer_time", "phase"},
+                  {"step"}}),
+      sum,
+      columns_of({{"compute_only_time", "alone", "", true}, {"communication_only_time", "alone", "", true}}),
+      overlap);
 }
 
 }  // namespace

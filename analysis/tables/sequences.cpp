@@ -38,7 +38,7 @@ ColumnsOf<SequenceRow> cost_columns() {
        [](const auto& row) { return cells::percent(row.point->attention); },
        "the model's FLOPs for scores and for values by them, counted in full (not halved for the causal "
        "mask) / all of them, by the model's table."}};
-  return join(columns_of<SequenceRow>({{"step"}}), attention, columns_of<SequenceRow>({{"peak_memory"}}));
+  return join(columns_of<SequenceRow>({{"step"}}), attention, columns_of<SequenceRow>({{"peak_bytes"}}));
 }
 
 }  // namespace

@@ -171,8 +171,8 @@ ColumnsOf<MergedPoint> step_columns(const Replicas& replicas) {
   return join(
       columns_of({{"step", "step time", "median"}, {"step_low", "step time"}, {"step_high", "step time"}}),
       x_single,
-      columns_of({{"peak_memory"},
-                  {"exposed", "exposed", "time"},
+      columns_of({{"peak_bytes"},
+                  {"exposed_time", "exposed", "time"},
                   {"exposed_share", "exposed", "of step"},
                   {"energy", "", "", true}}),
       verified);

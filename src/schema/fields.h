@@ -5,6 +5,7 @@
 
 #include <array>
 #include <string_view>
+#include <variant>
 
 #include "schema/axes.h"
 #include "schema/environment.h"
@@ -99,6 +100,139 @@ inline constexpr int kSchemaMajor = 1;
 inline constexpr int kSchemaMinor = 10;
 inline constexpr int kFirstReleasedMinor = 10;
 
+// A number that is measured. What it means is said here alone: the study's file, `list columns`, tables,
+// plots and exports take their words from this row.
+struct MeasureRow {
+  const char* name;
+  const char* unit;
+  const char* description;
+  std::variant<double Measures::*, int64_t Measures::*, bool Measures::*, std::string Measures::*> member;
+  const char* heading = nullptr;  // of a column of a table; nullptr: the name
+};
+
+inline constexpr MeasureRow kMeasures[] = {
+    {"step", "s", "median over the steps, of the slowest rank's time", &Measures::step_s},
+    {"step_low", "s", "95 % interval of the median step, which takes 6 steps", &Measures::step_low_s, "low"},
+    {"step_high", "s", "95 % interval of the median step, which takes 6 steps", &Measures::step_high_s,
+     "high"},
+    {"step_p10", "s", "10th percentile of the steps", &Measures::step_p10_s},
+    {"step_p90", "s", "90th percentile of the steps", &Measures::step_p90_s},
+    {"step_p99", "s", "99th percentile of the steps", &Measures::step_p99_s},
+    {"variation", "", "coefficient of variation of the steps", &Measures::variation},
+    {"drift", "", "Spearman correlation of step time with step number", &Measures::drift},
+    {"slowest_rank", "", "rank that was the maximum most often", &Measures::slowest_rank},
+    {"slowest_share", "", "its share of the steps", &Measures::slowest_share},
+    {"num_steps", "steps", "timed", &Measures::num_steps},
+    {"num_warmup", "steps", "run before timing", &Measures::num_warmup},
+    {"energy", "J/step",
+     "of all ranks' GPUs together, by their own counters (NVML), over the timed windows / steps",
+     &Measures::energy_j},
+    {"preemptions", "1/s",
+     "how often a computing thread lost its core to something else while steps were timed: involuntary "
+     "context switches per thread and second, of the rank that had most",
+     &Measures::preemptions_per_s},
+    {"oversubscribed", "", "more ranks than cores, or several ranks on one GPU", &Measures::oversubscribed},
+    {"unaccounted", "", "a rank's durations did not add up to its wall time within 1 %",
+     &Measures::unaccounted},
+    {"samples_per_s", "samples/s", "of all ranks together, by the wall time of the slowest rank",
+     &Measures::samples_per_s},
+    {"tokens_per_s", "tokens/s", "of all ranks together, by the wall time of the slowest rank",
+     &Measures::tokens_per_s},
+    {"data_time", "s",
+     "waiting for the batch. Each phase is the median over the steps, on the rank that was slowest in that "
+     "step",
+     &Measures::data_s, "data"},
+    {"forward_time", "s", "without waiting for communication", &Measures::forward_s, "forward"},
+    {"backward_time", "s", "without waiting for communication", &Measures::backward_s, "backward"},
+    {"exposed_time", "s", "the part of a step during which computing waited for communication",
+     &Measures::exposed_s, "exposed"},
+    {"exposed_tensor_time", "s", "waiting for ranks that share the same blocks", &Measures::exposed_tensor_s,
+     "tensor"},
+    {"exposed_context_time", "s", "waiting for ranks that share the same sequences",
+     &Measures::exposed_context_s, "context"},
+    {"exposed_pipeline_time", "s",
+     "waiting for other stages of a pipeline: its bubble, and messages that nothing hides",
+     &Measures::exposed_pipeline_s, "stages"},
+    {"optimizer_time", "s", "the update of the parameters", &Measures::optimizer_s, "optimizer"},
+    {"compute_only_time", "s",
+     "the step with communication disabled, measured separately: median over the steps of the slowest rank",
+     &Measures::compute_only_s, "compute"},
+    {"communication_only_time", "s", "the recorded operations of the step without its computing, likewise",
+     &Measures::communication_only_s, "comm."},
+    {"probed_communication_time", "s",
+     "a step's operations one after the other, as the probe of strategy auto expected them",
+     &Measures::probed_communication_s},
+    {"overlap", "", "1 - (step - compute_only_time) / communication_only_time", &Measures::overlap},
+    {"flops_per_step", "FLOP", "model FLOPs per rank and step by formula", &Measures::flops_per_step},
+    {"peak_flops", "FLOP/s", "peak of a rank's device, measured by a matrix product", &Measures::peak_flops},
+    {"datasheet_flops", "FLOP/s", "peak of a rank's device by its data sheet", &Measures::datasheet_flops},
+    {"mfu", "",
+     "model FLOPs per rank and step / step time / dense peak in the data sheet of a rank's device (Chowdhery "
+     "et al., PaLM, 2022, appendix B). Attention counts in full, and what is recomputed counts once. Not "
+     "given for devices whose data sheet is not known, and above 100 %",
+     &Measures::mfu},
+    {"loss_first", "", "loss of the first step", &Measures::loss_first},
+    {"loss_last", "", "loss of the last step", &Measures::loss_last},
+    {"skipped_updates", "", "left out because fp16 gradients were not finite", &Measures::num_skipped},
+    {"gradient_norm", "", "global norm of the gradient in the last step", &Measures::gradient_norm},
+    {"first_step", "steps", "steps that a training run had done before the first that is here",
+     &Measures::first_step},
+    {"held_out_loss", "", "loss on the samples held out, at the end", &Measures::held_out_loss},
+    {"accuracy", "", "share of held-out targets that had the largest logit, at the end", &Measures::accuracy},
+    {"verified", "", "what the strategy was compared with, and the result", &Measures::verified},
+    {"verify_error", "", "largest relative difference of losses and gradient norms", &Measures::verify_error},
+    {"parameter_bytes", "bytes", "persistent parameters, on the rank whose peak is highest",
+     &Measures::parameter_bytes, "measured"},
+    {"gradient_bytes", "bytes", "persistent gradients, on the rank whose peak is highest",
+     &Measures::gradient_bytes, "measured"},
+    {"optimizer_bytes", "bytes", "optimizer state, on the rank whose peak is highest",
+     &Measures::optimizer_bytes, "measured"},
+    {"transient_bytes", "bytes", "slots and buckets of the strategy, on the rank whose peak is highest",
+     &Measures::transient_bytes, "measured"},
+    {"offloaded_bytes", "bytes", "kept in host memory beside the device's, on the rank whose peak is highest",
+     &Measures::offloaded_bytes, "in host memory"},
+    {"peak_bytes", "bytes", "highest total during a step, on the rank that needs most", &Measures::peak_bytes,
+     "peak memory"},
+    {"reserved_bytes", "bytes", "of a GPU: the most that LibTorch's allocator held, largest rank",
+     &Measures::reserved_bytes},
+    {"device_bytes", "bytes", "of a GPU: in use after the last step by all that is on it, largest rank",
+     &Measures::device_bytes},
+    {"memory_limit_bytes", "bytes", "the most that a rank might hold", &Measures::memory_limit_bytes},
+    {"predicted_parameter_bytes", "bytes", "persistent parameters by the strategy's formula",
+     &Measures::predicted_parameter_bytes},
+    {"predicted_gradient_bytes", "bytes", "persistent gradients by the strategy's formula",
+     &Measures::predicted_gradient_bytes},
+    {"predicted_optimizer_bytes", "bytes", "optimizer state by the strategy's formula",
+     &Measures::predicted_optimizer_bytes},
+    {"predicted_transient_bytes", "bytes", "slots and buckets by the strategy's formula",
+     &Measures::predicted_transient_bytes},
+    {"predicted_offloaded_bytes", "bytes", "in host memory by the strategy's formula",
+     &Measures::predicted_offloaded_bytes},
+    {"predicted_activation_bytes", "bytes", "activations at the height of a step, by the model's table",
+     &Measures::predicted_activation_bytes},
+    {"traffic_bytes", "bytes/step",
+     "per rank and step: payload of each collective as it was started, times its ring factor (all-reduce "
+     "2(N-1)/N; all-gather, reduce-scatter, broadcast, reduce (N-1)/N); mean over ranks, MB = 10^6 bytes "
+     "(Patarasuk and Yuan, JPDC 69(2), 2009)",
+     &Measures::traffic_bytes, "counted"},
+    {"predicted_traffic_bytes", "bytes/step", "by the formula of the strategy's paper, without padding",
+     &Measures::predicted_traffic_bytes, "predicted"},
+    {"between_nodes_bytes", "bytes/step",
+     "of those bytes, between nodes on the rank that sends most, as a hierarchical all-reduce counts them",
+     &Measures::between_nodes_bytes, "between nodes"},
+    {"num_operations", "per step", "collectives that a rank starts in a step", &Measures::num_operations,
+     "operations"},
+    {"num_load_units", "",
+     "of a collective beside a load: units of the load in a round, as long as its operations",
+     &Measures::num_load_units},
+    {"algbw", "GB/s", "bytes / time", &Measures::algbw_gb_s},
+    {"busbw", "GB/s",
+     "algbw x the operation's factor; of all_to_all_v what the busiest rank exchanges with others / time",
+     &Measures::busbw_gb_s},
+    {"num_wrong", "elements", "that differed from the expected value; -1: not verified",
+     &Measures::num_wrong},
+};
+
 // Calls visit(name, unit, description, member) for every column of a record, in the order of the file.
 // Members are of type std::string, int64_t, double, bool, Choice or Outcome. R is Record or const Record.
 template <class R, class Visit>
@@ -107,7 +241,6 @@ void visit_fields(R& r, Visit&& visit) {
   auto& p = r.point;
   auto& t = p.training;
   auto& s = p.sampling;
-  auto& m = r.measures;
   visit("id", "", "hash of everything that defines the point", r.id);
   visit("outcome", "", "ok, skipped, out_of_memory, wrong, failed or timed_out", r.outcome);
   visit("reason", "", "why the outcome is not ok, or why auto chose what it chose", r.reason);
@@ -136,98 +269,10 @@ void visit_fields(R& r, Visit&& visit) {
   visit("wanted_precision", "", "relative half-width of the median's interval at which sampling stops",
         s.precision);
   visit("wanted_duration", "s", "for how long steps were to go on; 0: until measured enough", s.duration_s);
-  visit("step", "s", "median over steps of the maximum over ranks", m.step_s);
-  visit("step_low", "s", "low end of the median's 95 % interval, which takes 6 steps", m.step_low_s);
-  visit("step_high", "s", "high end of the median's 95 % interval, which takes 6 steps", m.step_high_s);
-  visit("step_p10", "s", "10th percentile of the steps", m.step_p10_s);
-  visit("step_p90", "s", "90th percentile of the steps", m.step_p90_s);
-  visit("step_p99", "s", "99th percentile of the steps", m.step_p99_s);
-  visit("variation", "", "coefficient of variation of the steps", m.variation);
-  visit("drift", "", "Spearman correlation of step time with step number", m.drift);
-  visit("slowest_rank", "", "rank that was the maximum most often", m.slowest_rank);
-  visit("slowest_share", "", "its share of the steps", m.slowest_share);
-  visit("num_steps", "steps", "timed", m.num_steps);
-  visit("num_warmup", "steps", "run before timing", m.num_warmup);
-  visit("energy", "J", "of all ranks' devices together, per step", m.energy_j);
-  visit("preemptions", "1/s",
-        "how often a computing thread lost its core to something else while steps were timed: involuntary "
-        "context switches per thread and second, of the rank that had most",
-        m.preemptions_per_s);
-  visit("oversubscribed", "", "more ranks than cores, or several ranks on one GPU", m.oversubscribed);
-  visit("unaccounted", "", "a rank's durations did not add up to its wall time within 1 %", m.unaccounted);
-  visit("samples_per_s", "samples/s", "samples / wall time of the windows on the slowest rank",
-        m.samples_per_s);
-  visit("tokens_per_s", "tokens/s", "tokens / wall time of the windows on the slowest rank", m.tokens_per_s);
-  visit("data_time", "s", "waiting for the batch", m.data_s);
-  visit("forward_time", "s", "forward, communication excluded", m.forward_s);
-  visit("backward_time", "s", "backward, communication excluded", m.backward_s);
-  visit("exposed_time", "s", "exposed communication", m.exposed_s);
-  visit("exposed_tensor_time", "s", "of it, for tensor-parallel ranks", m.exposed_tensor_s);
-  visit("exposed_context_time", "s", "of it, for context-parallel ranks", m.exposed_context_s);
-  visit("exposed_pipeline_time", "s", "of it, for other stages: the bubble, and messages",
-        m.exposed_pipeline_s);
-  visit("optimizer_time", "s", "optimizer", m.optimizer_s);
-  visit("compute_only_time", "s", "a step in which nothing moves between ranks: median of the slowest rank",
-        m.compute_only_s);
-  visit("communication_only_time", "s",
-        "a step's operations without its computing: median of the slowest rank", m.communication_only_s);
-  visit("probed_communication_time", "s",
-        "a step's operations one after the other, as the probe of strategy auto expected them",
-        m.probed_communication_s);
-  visit("overlap", "", "1 - (step - compute_only_time) / communication_only_time", m.overlap);
-  visit("flops_per_step", "FLOP", "model FLOPs per rank and step by formula", m.flops_per_step);
-  visit("peak_flops", "FLOP/s", "peak of a rank's device, measured by a matrix product", m.peak_flops);
-  visit("datasheet_flops", "FLOP/s", "peak of a rank's device by its data sheet", m.datasheet_flops);
-  visit("mfu", "", "flops_per_step / step / datasheet_flops, not given above 1", m.mfu);
-  visit("loss_first", "", "loss of the first step", m.loss_first);
-  visit("loss_last", "", "loss of the last step", m.loss_last);
-  visit("skipped_updates", "", "left out because fp16 gradients were not finite", m.num_skipped);
-  visit("gradient_norm", "", "global norm of the gradient in the last step", m.gradient_norm);
-  visit("first_step", "steps", "steps that a training run had done before the first that is here",
-        m.first_step);
-  visit("held_out_loss", "", "loss on the samples held out, at the end", m.held_out_loss);
-  visit("accuracy", "", "share of held-out targets that had the largest logit, at the end", m.accuracy);
-  visit("verified", "", "what the strategy was compared with, and the result", m.verified);
-  visit("verify_error", "", "largest relative difference of losses and gradient norms", m.verify_error);
-  visit("parameter_bytes", "bytes", "persistent parameters, rank whose peak is highest", m.parameter_bytes);
-  visit("gradient_bytes", "bytes", "persistent gradients, rank whose peak is highest", m.gradient_bytes);
-  visit("optimizer_bytes", "bytes", "optimizer state, rank whose peak is highest", m.optimizer_bytes);
-  visit("transient_bytes", "bytes", "slots and buckets of the strategy, rank whose peak is highest",
-        m.transient_bytes);
-  visit("offloaded_bytes", "bytes", "in host memory beside the device's, rank whose peak is highest",
-        m.offloaded_bytes);
-  visit("peak_bytes", "bytes", "highest total during a step, largest rank", m.peak_bytes);
-  visit("reserved_bytes", "bytes", "of a GPU: the most that LibTorch's allocator held, largest rank",
-        m.reserved_bytes);
-  visit("device_bytes", "bytes", "of a GPU: in use after the last step by all that is on it, largest rank",
-        m.device_bytes);
-  visit("memory_limit_bytes", "bytes", "the most that a rank might hold", m.memory_limit_bytes);
-  visit("predicted_parameter_bytes", "bytes", "persistent parameters by the strategy's formula",
-        m.predicted_parameter_bytes);
-  visit("predicted_gradient_bytes", "bytes", "persistent gradients by the strategy's formula",
-        m.predicted_gradient_bytes);
-  visit("predicted_optimizer_bytes", "bytes", "optimizer state by the strategy's formula",
-        m.predicted_optimizer_bytes);
-  visit("predicted_transient_bytes", "bytes", "slots and buckets by the strategy's formula",
-        m.predicted_transient_bytes);
-  visit("predicted_offloaded_bytes", "bytes", "in host memory by the strategy's formula",
-        m.predicted_offloaded_bytes);
-  visit("predicted_activation_bytes", "bytes", "activations at the height of a step, by the model's table",
-        m.predicted_activation_bytes);
-  visit("traffic_bytes", "bytes", "counted payload x ring factor, per rank and step", m.traffic_bytes);
-  visit("predicted_traffic_bytes", "bytes", "the same by the strategy's formula", m.predicted_traffic_bytes);
-  visit("between_nodes_bytes", "bytes",
-        "counted between nodes, per step, on the rank that sends most; of a hierarchical all-reduce",
-        m.between_nodes_bytes);
-  visit("num_operations", "", "collective operations per step", m.num_operations);
-  visit("num_load_units", "",
-        "of a collective beside a load: units of the load in a round, as long as its operations",
-        m.num_load_units);
-  visit("algbw", "GB/s", "bytes / time", m.algbw_gb_s);
-  visit("busbw", "GB/s",
-        "algbw x the operation's factor; of all_to_all_v what the busiest rank exchanges with others / time",
-        m.busbw_gb_s);
-  visit("num_wrong", "elements", "that differed from the expected value; -1: not verified", m.num_wrong);
+  for (const MeasureRow& row : kMeasures) {
+    std::visit([&](auto member) { visit(row.name, row.unit, row.description, r.measures.*member); },
+               row.member);
+  }
 }
 
 // The two tables of an environment; members are std::string, int64_t, std::vector<std::string> or JsonObject.

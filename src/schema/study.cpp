@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
@@ -14,7 +15,6 @@
 #include "base/text.h"
 #include "schema/journal.h"
 #include "schema/published.h"
-#include "schema/throughput.h"
 
 namespace shardmark {
 namespace {

@@ -49,7 +49,7 @@ TEST(Export, CsvNamesColumnsAsTheFileDoes) {
   EXPECT_EQ(std::count(points.begin(), points.end(), '\r'),
             3);  // the three line ends are the only carriage returns
   EXPECT_THAT(to_csv(fields_export()),
-              HasSubstr("points,step,s,median over steps of the maximum over ranks\r\n"));
+              HasSubstr("points,step,s,\"median over the steps, of the slowest rank's time\"\r\n"));
   EXPECT_THAT(to_csv(environment_export(study)), HasSubstr("nodes,\"[\"\"n1\"\",\"\"n2\"\"]\"\r\n"));
 }
 

@@ -12,7 +12,6 @@
 #include "analysis/report.h"
 #include "analysis/stats/ranking.h"
 #include "analysis_fixture.h"
-#include "schema/json.h"
 #include "schema/step_statistics.h"
 
 namespace shardmark {
@@ -128,16 +127,6 @@ TEST(FewSteps, HaveNoIntervalAnywhere) {
         }
   EXPECT_THAT(screen_of_ranking(studies),
               HasSubstr("1 row is of 5 steps, and fewer than 6 steps have no 95 % interval"));
-}
-
-// Studies of older versions contain the range of the steps in place of an interval.
-TEST(FewSteps, OfOlderStudiesLoseTheirRange) {
-  Record record = of_few_steps();
-  record.measures.step_low_s = 0.099;
-  record.measures.step_high_s = 0.104;
-  EXPECT_FALSE(record_from_json(to_json(record)).measures.has_interval());
-  record.measures.num_steps = 6;
-  EXPECT_TRUE(record_from_json(to_json(record)).measures.has_interval());
 }
 
 // If one of three repeats has no interval, the merged point has none.

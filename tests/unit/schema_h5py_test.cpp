@@ -71,8 +71,8 @@ TEST(StudyFile, TheExampleForPandasRuns) {
                               (scratch / "x.h5") + " >" + (scratch / "said") + " 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0);
   const std::string said = read_text(scratch / "said");
-  EXPECT_THAT(said,
-              ::testing::HasSubstr("2 points; step: median over steps of the maximum over ranks, in s"));
+  EXPECT_THAT(
+      said, ::testing::HasSubstr("2 points; step: median over the steps, of the slowest rank's time, in s"));
   EXPECT_THAT(said, ::testing::ContainsRegex("\n0 +1 +0.25 +0.25\n?$")) << "the skipped point is left out";
 }
 
