@@ -182,7 +182,7 @@ const std::map<std::string, CommandRow>& rows() {
       {"collective",
        {std::string(kWorld) +
             "operation --transport --minbytes --maxbytes --stepfactor --datatype --parts --iters "
-            "--warmup_iters --check",
+            "--warmup_iters --check --output",
         {{"--stepbytes", [](const Given& given) { return !given.has("--stepfactor"); },
           "sizes grow by --stepfactor; leave out one of them"},
          {"--op",

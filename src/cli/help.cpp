@@ -54,7 +54,8 @@ constexpr CommandHelp kCommands[] = {
      {{{"shardmark launch -n 2 collective all_reduce -b 8 -e 128M -f 2", "sizes"},
        {"mpirun -n 8 shardmark collective all_gather -b 1G -e 1G --iters 50", "one size"},
        {"mpirun -n 4 shardmark collective reduce -d half --op max", "a type"}}},
-     "operation --minbytes --maxbytes --stepfactor --datatype --op --iters --check --device --transport"},
+     "operation --minbytes --maxbytes --stepfactor --datatype --op --iters --check --output --device "
+     "--transport"},
     {"train",
      "Measure",
      {{{"shardmark launch -n 2 train --model gpt2 --strategy zero3", "flags"},

@@ -32,7 +32,6 @@ constexpr std::array kOldFlags = {
     OldFlag{
         "collective", "-n",
         "the number of ranks in all commands, shardmark launch -n 8 collective ...; iterations are --iters"},
-    OldFlag{"collective", "-o", "a file to write in all commands; the operator is --op"},
     OldFlag{"collective", "-g", "one rank has one GPU; shardmark launch -n 8 collective ... takes 8"},
     OldFlag{"launch", "--nproc_per_node", "that is --ranks-per-node here"},
     OldFlag{"launch", "--nproc-per-node", "that is --ranks-per-node here"},

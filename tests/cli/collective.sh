@@ -33,6 +33,20 @@ run all_to_all -b 1000 -e 3000 -i 1000 -d all --iters 2 || fail "all_to_all of a
 run reduce -b 4K -e 4K --op all --iters 2 -w 0 -c 0 || fail "reduce with all operations failed"
 [ "$(grep -c 'N/A' "$scratch/out")" = 4 ] || fail "unverified where -c 0"
 
+# The study holds what was printed: a point for each size and side, with every sample of each rank.
+run all_reduce -b 1K -e 4K -f 2 --iters 8 -o "$scratch/own.h5" || fail "all_reduce with a study failed"
+printed=$(awk '!/^#/ {print $6; print $10}' "$scratch/out" | sort -g | tr '\n' ' ')
+"$shardmark" report "$scratch/own.h5" --raw --csv "$scratch/csv" >"$scratch/out" 2>"$scratch/err" || fail "its study cannot be read"
+kept=$(python3 - "$scratch/csv/points.csv" <<'EOS'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert all(row["outcome"] == "ok" and row["num_steps"] == "8" and row["ranks"] == "2" and row["transport"] == "mpi" for row in rows)
+print(*sorted((f"{float(row['step']) * 1e6:.4g}" for row in rows), key=float), "")
+EOS
+) || fail "what the study holds"
+[ "$printed" = "$kept " ] || [ "$printed" = "$kept" ] || fail "the study says $kept where $printed was printed"
+"$shardmark" report "$scratch/own.h5" --table collectives >"$scratch/out" 2>"$scratch/err" && grep -q '1 KiB' "$scratch/out" || fail "no table of it"
+
 refused() { # the text of the one line, then the arguments
   local words=$1
   shift
@@ -42,8 +56,9 @@ refused() { # the text of the one line, then the arguments
   grep -q -- "$words" "$scratch/lines" || fail "$*: the line does not say '$words'"
 }
 refused "-n: the number of ranks in all commands" all_reduce -n 5
-refused "-o: a file to write in all commands; the operator is --op" all_reduce -o max
+refused "-o: a file to write in all commands; the operator is --op max" all_reduce -o max
 refused "-g: one rank has one GPU" all_reduce -g 8
+refused "own.h5" all_reduce -b 8 -e 8 -o "$scratch/own.h5"
 refused "average of integers" all_reduce -d int32 --op avg
 refused "--minbytes 8 is above --maxbytes 4" all_reduce -b 8 -e 4
 refused "makes more than 100000 sizes" all_reduce -b 8 -e 1TiB -i 1

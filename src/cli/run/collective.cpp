@@ -1,15 +1,19 @@
 // shardmark collective: measures one collective over a range of sizes on any transport, with the flags and
-// columns of nccl-tests.
+// columns of nccl-tests, and keeps what was measured as a study where a file is given for it.
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/utc.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/run/preflight.h"
 #include "cli/run/world.h"
 #include "cli/values.h"
@@ -20,11 +24,13 @@
 #include "doctor/placement.h"
 #include "plan/choice_axis.h"
 #include "schema/step_statistics.h"
+#include "schema/study.h"
 #include "specs/collectives.h"
 #include "specs/parts.h"
 #include "specs/specs.h"
 #include "strategies/brief_text.h"
 #include "sweep/environment.h"
+#include "sweep/measure.h"
 #include "sweep/workloads/workload.h"
 
 namespace shardmark {
@@ -44,6 +50,7 @@ struct CollectiveFlags {
   int64_t iterations = 20;
   int64_t warmup = 1;
   bool check = true;
+  std::string output;
   WorldFlags world;
 };
 
@@ -116,14 +123,26 @@ SizeSweep read_sweep(const CollectiveFlags& flags, int num_ranks) {
   return sweep;
 }
 
+// nccl-tests has -o for the operator.
+void refuse_operator_as_output(const std::string& output) {
+  const std::vector<std::string> known = specs::reduction_names();
+  if (kReductions.contains(output) || std::find(known.begin(), known.end(), output) != known.end())
+    throw UsageError("-o: a file to write in all commands; the operator is --op " + output);
+}
+
 // Measures points on all ranks of the world; rank 0 holds the results.
 class Bench {
  public:
-  Bench(const CollectiveFlags& flags, const HostGroup& world, Communicator& comm, Heartbeat& heartbeat)
-      : flags_(flags), world_(world), comm_(comm), heartbeat_(heartbeat) {}
+  Bench(const CollectiveFlags& flags, const HostGroup& world, Communicator& comm, const Resources& resources,
+        Heartbeat& heartbeat)
+      : flags_(flags), world_(world), comm_(comm), resources_(resources), heartbeat_(heartbeat) {}
 
-  Measures measure(const Point& point) {
+  Record measure(const Point& point) {
     heartbeat_.begin_point(brief_text(point));
+    Record record;
+    record.point = point;
+    record.started = utc_now();
+    const double begin = now_s();
     // A point that is too large for one rank is too large for all: together() ends the command.
     std::unique_ptr<Workload> workload;
     workload = make_collective({point, world_, comm_, resources_, references_, heartbeat_});
@@ -134,15 +153,22 @@ class Bench {
     if (flags_.check) workload->verify();
     run_window(*workload, flags_.warmup);
     const std::vector<double> steps = world_.gather(run_window(*workload, flags_.iterations));
-    Record record;
     record.samples.push_back({"step", world_.size(), flags_.iterations, steps});
     workload->collect(record);
     if (world_.rank() == 0) {
       summarize(record);
       workload->derive(record);
     }
+    record.id = point_id(point);
+    record.measures.num_warmup = flags_.warmup;
+    record.measures.oversubscribed = is_oversubscribed(resources_, point);
+    if (record.measures.num_wrong > 0) {
+      record.outcome = Outcome::wrong;
+      record.reason = fmt::format("{} elements differ from the expected values", record.measures.num_wrong);
+    }
+    record.duration_s = now_s() - begin;
     heartbeat_.end_point();
-    return record.measures;
+    return record;
   }
 
  private:
@@ -157,8 +183,8 @@ class Bench {
   const CollectiveFlags& flags_;
   const HostGroup& world_;
   Communicator& comm_;
+  const Resources& resources_;
   Heartbeat& heartbeat_;
-  Resources resources_;
   ReferenceCache references_;
 };
 
@@ -199,8 +225,9 @@ struct Totals {
   }
 };
 
+// `study` is set on rank 0, and only where one is wanted.
 void measure_line(const SizeSweep& sweep, Bench& bench, Point point, int num_ranks, bool prints,
-                  Totals& totals) {
+                  Totals& totals, std::optional<Study>& study) {
   const int64_t element = specs::dtype_bytes(point.collective.dtype);
   const int64_t parts = sweep.operation.is_cut() ? num_ranks : 1;
   const int64_t count = point.collective.bytes / element / parts;
@@ -208,10 +235,11 @@ void measure_line(const SizeSweep& sweep, Bench& bench, Point point, int num_ran
   for (const bool in_place : {false, true}) {
     if (in_place && !sweep.operation.in_place) continue;
     point.collective.in_place = in_place;
-    const Measures measures = bench.measure(point);
+    const Record record = bench.measure(point);
     if (!prints) continue;
-    totals.add(measures);
-    sides[in_place ? 1 : 0] = columns(measures);
+    if (study) study->append(record);
+    totals.add(record.measures);
+    sides[in_place ? 1 : 0] = columns(record.measures);
   }
   if (!prints) return;
   print_progress(fmt::format("  {:>12} {:>12} {:>9} {:>8} {:>5}  {}   {}\n", count * parts * element, count,
@@ -229,12 +257,30 @@ void print_foot(const CollectiveFlags& flags, const Totals& totals) {
                   totals.busbw_gb_s / static_cast<double>(std::max<int64_t>(totals.num_values, 1))));
 }
 
+// Opens the study that `flags` ask for, on rank 0.
+std::optional<Study> open_study(const CollectiveFlags& flags, const Ranks& ranks, const Preflight& checked,
+                                const Communicator& comm, Environment environment) {
+  std::optional<Study> study;
+  if (flags.output.empty()) return study;
+  together(*ranks.world, [&] {
+    if (ranks.world->rank() != 0) return;
+    environment.command_line = command_line();
+    environment.transport = comm.transport();
+    checked.keep_in(environment);
+    study.emplace(Study::create(flags.output, environment));
+  });
+  return study;
+}
+
 int run(const CollectiveFlags& flags) {
   const Ranks ranks(flags.world);
   const HostGroup& world = *ranks.world;
   // Read and check the flags on all ranks, then make the communicator.
   SizeSweep sweep;
-  together(world, [&] { sweep = read_sweep(flags, world.size()); });
+  together(world, [&] {
+    refuse_operator_as_output(flags.output);
+    sweep = read_sweep(flags, world.size());
+  });
   const Preflight checked = preflight(flags.world, ranks, "");
   const at::Device device = checked.device;
   if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / ranks.session->local_size());
@@ -244,6 +290,8 @@ int run(const CollectiveFlags& flags) {
     comm = make_communicator(transport_for(flags.world, device), world, device, resources.communication());
   });
 
+  std::optional<Study> study =
+      open_study(flags, ranks, checked, *comm, describe_environment(world, device, resources));
   const bool prints = world.rank() == 0;
   checked.print_warnings(/*quiet=*/true);
   if (prints && world.size() == 1)
@@ -255,7 +303,7 @@ int run(const CollectiveFlags& flags) {
   // Measure every size with every element type and reduction.
   Totals totals;
   comm->set_heartbeat(&ranks.heartbeat());
-  Bench bench(flags, world, *comm, ranks.heartbeat());
+  Bench bench(flags, world, *comm, resources, ranks.heartbeat());
   for (const std::string& dtype : sweep.dtypes) {
     for (const std::string& reduction : sweep.reductions) {
       if (reduction == "average" && dtype == "int32") continue;
@@ -263,13 +311,19 @@ int run(const CollectiveFlags& flags) {
         Point point;
         point.workload = "collective";
         point.ranks = world.size();
+        point.transport = comm->transport();
+        point.sampling.warmup_steps = flags.warmup;
+        point.sampling.min_steps = point.sampling.max_steps = flags.iterations;
         point.collective = {flags.operation, dtype, reduction, bytes, false, sweep.parts};
         in_step(
             world.size(), [&] { return ranks.heartbeat().place(); },
-            [&] { measure_line(sweep, bench, point, world.size(), prints, totals); });
+            [&] { measure_line(sweep, bench, point, world.size(), prints, totals, study); });
       }
     }
   }
+  together(world, [&] {
+    if (study) study->publish();
+  });
   if (prints) print_foot(flags, totals);
   return world.broadcast(totals.num_wrong, 0) == 0 ? kDone : kWrong;
 }
@@ -298,6 +352,9 @@ std::function<int()> define_collective(CLI::App& app) {
       ->capture_default_str();
   app.add_option("-c,--check", flags->check, "1: check every element, before timing; 0: do not")
       ->capture_default_str();
+  app.add_option(
+      "-o,--output", flags->output,
+      "the study to write, such as results/x.h5, for report and compare; without it nothing is kept");
   add_world_flags(app, flags->world);
   return [flags] { return run(*flags); };
 }
