@@ -55,7 +55,7 @@ inline Point point_of(const Layout& layout, int64_t ranks) {
   return point;
 }
 
-inline Outcomes train_layout(const Layout& layout, Communicator& comm, int64_t num_steps = 4) {
+inline Outcomes train_layout(const Layout& layout, Communicator& comm, int64_t num_steps = 3) {
   const Point point = point_of(layout, comm.size());
   EXPECT_EQ(strategies::layout_impossible(point), "");
   TrainingSetup setup(point, comm);
@@ -82,10 +82,10 @@ inline Outcomes train_layout(const Layout& layout, Communicator& comm, int64_t n
 
 class Layouts : public OnCpuRanks {
  protected:
-  Outcomes single_of(const Layout& layout, int64_t data_ranks) {
+  const Outcomes& single_of(const Layout& layout, int64_t data_ranks) {
     Case c{layout.model, layout.optimizer, layout.precision == "fp64" ? at::kDouble : at::kFloat};
     c.accumulation = layout.accumulation;
-    c.num_steps = 4;
+    c.num_steps = 3;
     c.clip_norm = layout.clip_norm;
     c.batch_size = 2;
     return train_single(c, *alone, data_ranks);
@@ -94,7 +94,8 @@ class Layouts : public OnCpuRanks {
   void expect_equal(const Layout& layout, double tolerance = 1e-10) {
     const Point point = point_of(layout, comm->size());
     SCOPED_TRACE(to_text(point));
-    const Outcomes single = single_of(layout, point.data_ranks()), run = train_layout(layout, *comm);
+    const Outcomes& single = single_of(layout, point.data_ranks());
+    const Outcomes run = train_layout(layout, *comm);
     for (const auto& [name, value] : single.initial) EXPECT_TRUE(run.initial.at(name).equal(value)) << name;
     EXPECT_LE(largest_relative(run.losses, single.losses), tolerance);
     EXPECT_LE(largest_relative(run.norms, single.norms), tolerance);

@@ -37,7 +37,7 @@ TEST_F(Layouts, AuxiliaryLossesOfPipelinesEqualSingle) {
   const std::string model = kMoe.substr(0, kMoe.size() - 1) + ", aux_loss=0.1)";
   Case c{model, kLayoutOptimizer};
   c.accumulation = 4;
-  c.num_steps = 4;
+  c.num_steps = 3;
   const Outcomes alone_run = train(c, "single", *alone);
   for (const std::string& schedule : kSchedules)
     for (const int64_t recompute : {0, 1}) {
@@ -91,7 +91,7 @@ TEST_F(Layouts, DropoutDrawsAsOnOneRank) {
   const std::string model = "gpt2(layers=3, width=24, heads=3, sequence=11, vocabulary=37, dropout=0.2)";
   Case c{model, kLayoutOptimizer};
   c.accumulation = 4;
-  c.num_steps = 4;
+  c.num_steps = 3;
   const Outcomes alone_run = train(c, "single", *alone);
   for (const std::string& schedule : kSchedules) {
     const Outcomes run = train_layout({.model = model, .pipeline = 2, .schedule = schedule}, *comm);

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 namespace {
@@ -49,5 +50,7 @@ int main(int argc, char** argv) {
   int failed = RUN_ALL_TESTS();
   MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   MPI_Finalize();
-  return failed;
+  std::fflush(nullptr);
+  // Skips the destructors of LibTorch's registries, which take a quarter of a second on each rank.
+  std::quick_exit(failed);
 }

@@ -24,12 +24,11 @@ class Strategies : public OnCpuRanks {
 };
 
 TEST_F(Strategies, EqualSingleInFp64) {
-  for (const auto& model : kModels) {
-    for (const auto& optimizer : kOptimizers) {
-      const Case c{model, optimizer};
-      const Outcomes single = train_single(c, *alone, comm->size());
-      for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-10);
-    }
+  // Each model has one of the optimizers on 2 and 4 ranks and the other one on 3.
+  for (size_t m = 0; m < kModels.size(); ++m) {
+    const Case c{kModels[m], kOptimizers[(m + static_cast<size_t>(comm->size())) % kOptimizers.size()]};
+    const Outcomes& single = train_single(c, *alone, comm->size());
+    for (const auto& strategy : strategies()) expect_equal(c, strategy, single, 1e-10);
   }
 }
 

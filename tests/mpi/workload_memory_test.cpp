@@ -17,13 +17,15 @@ class MemoryOfOneRank : public OnCpuRanks {
     point.sampling.warmup_steps = 1;
     point.sampling.min_steps = point.sampling.max_steps = 2;
     const Resources resources;
-    ReferenceCache references;
     HeartbeatPage page{};
     Heartbeat heartbeat{page};
-    Record record = measure_point({point, world, *comm, resources, references, heartbeat});
+    Record record = measure_point({point, world, *comm, resources, references_, heartbeat});
     EXPECT_EQ(record.outcome, Outcome::ok) << record.reason;
     return record;
   }
+
+ private:
+  ReferenceCache references_;  // the strategies of a model share theirs
 };
 
 // The stages of this model differ: the first has the embedding, the last has the head.
