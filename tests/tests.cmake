@@ -25,10 +25,6 @@ foreach(script ${_scripts})
   if(_alone)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
-  file(STRINGS ${script} _faults REGEX "faults.bash|^# NOT BESIDE FAULTS" LIMIT_COUNT 1)
-  if(_faults)  # they look for what is left in shared memory, and make the kernel kill for want of memory
-    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK shared_memory)
-  endif()
   if(_label MATCHES "faults|cluster")  # the long form: ctest -C soak
     add_test(NAME soak/${name} COMMAND bash ${script} $<TARGET_FILE:shardmark>
              WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} CONFIGURATIONS soak)
@@ -44,6 +40,9 @@ if(SHARDMARK_SANITIZE)
   set(_limit 7200)
 endif()
 
+# The tests' own code runs once and is most of what there is to compile. Without optimization it takes half the time.
+set(SHARDMARK_QUICKLY_COMPILED -O0)
+
 file(GLOB _unit CONFIGURE_DEPENDS tests/unit/*.cpp)
 # Where bytes of damaged files go is watched by sanitizers in every build: the tests of base and schema are a program of
 # their own, without those of kills and full disks. `make sanitize` watches all.
@@ -52,10 +51,14 @@ if(NOT SHARDMARK_SANITIZE AND NOT SHARDMARK_FUZZ)
   list(FILTER _sanitized EXCLUDE REGEX schema_faults_test)
   list(REMOVE_ITEM _unit ${_sanitized})
   file(GLOB _tested CONFIGURE_DEPENDS src/base/*.cpp src/schema/*.cpp)
-  add_executable(unit_sanitized ${_sanitized} ${_tested})
-  target_link_libraries(unit_sanitized PRIVATE shardmark_options GTest::gtest_main GTest::gmock)
+  add_library(unit_sanitized_sources OBJECT ${_tested})
+  target_link_libraries(unit_sanitized_sources PUBLIC shardmark_options)
+  target_compile_options(unit_sanitized_sources PUBLIC ${SHARDMARK_SANITIZERS})
+  target_precompile_headers(unit_sanitized_sources PRIVATE src/base/pch.h)
+  add_executable(unit_sanitized ${_sanitized})
+  target_link_libraries(unit_sanitized PRIVATE unit_sanitized_sources GTest::gtest_main GTest::gmock)
   target_compile_definitions(unit_sanitized PRIVATE ${_paths})
-  target_compile_options(unit_sanitized PRIVATE ${SHARDMARK_SANITIZERS})
+  target_compile_options(unit_sanitized PRIVATE ${SHARDMARK_QUICKLY_COMPILED})
   target_precompile_headers(unit_sanitized PRIVATE tests/pch.h)
   target_link_options(unit_sanitized PRIVATE ${SHARDMARK_SANITIZERS})
   add_test(NAME unit/sanitized COMMAND unit_sanitized)
@@ -64,9 +67,13 @@ endif()
 # The pure parts of layers that are not built without torch.
 add_executable(unit_tests ${_unit} src/sweep/round_counts.cpp src/sweep/search.cpp src/sweep/stopping.cpp src/sweep/time_left.cpp src/executor/optim/lr_scheduler.cpp)
 target_link_libraries(unit_tests PRIVATE shardmark_analysis_side GTest::gtest_main GTest::gmock)
+target_compile_options(unit_tests PRIVATE ${SHARDMARK_QUICKLY_COMPILED})
 target_compile_definitions(unit_tests PRIVATE ${_paths})
 target_precompile_headers(unit_tests PRIVATE tests/pch.h)
-gtest_discover_tests(unit_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES LABELS unit TIMEOUT ${_limit})
+gtest_discover_tests(unit_tests TEST_FILTER -Playbook.* DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES LABELS unit TIMEOUT ${_limit})
+# In one process, because they share the predictions of all rows, which take half a minute.
+add_test(NAME unit/playbook COMMAND unit_tests --gtest_filter=Playbook.*)
+set_tests_properties(unit/playbook PROPERTIES LABELS unit TIMEOUT ${_limit})
 
 # tests/threads, under ThreadSanitizer: a second copy of the few sources that they need; in a build with other sanitizers
 # under those.

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# NOT BESIDE FAULTS a rank that it kills would be taken for one that the kernel killed for want of memory.
 # shardmark launch and submit, and jobs/sweep.sh, which calls launch: the command that is started, how studies are
 # numbered, linked and resumed, and that a sweep continues after ranks die during a point. mpirun and sbatch are
 # stand-ins where only the command matters.
 set -euo pipefail
 
+# shellcheck source=tests/own_memory.bash
+source "$(dirname "$0")/../own_memory.bash"
 # shellcheck source=tests/cli/stand_ins.bash
 source "$(dirname "$0")/stand_ins.bash"
+trap 'rm -rf "$dir"; leave_own_memory' EXIT
 mkdir jobs build
 cp "$home"/jobs/sweep.sh jobs
 ln -s "$program" build/shardmark

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# NOT BESIDE FAULTS it kills mpirun, which leaves shared memory behind for a moment.
 # run --openmetrics: the points and the progress of a running sweep, in a file that is complete at any time. Also its
 # contents at the end and after kill -9, what happens if it cannot be written, and which files are refused.
 set -euo pipefail
+# shellcheck source=tests/own_memory.bash
+source "$(dirname "$0")/../own_memory.bash"
 program=$(realpath "$1")
 home=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(realpath "$(mktemp -d)")
@@ -21,7 +22,7 @@ kill_ours() {
   kill -KILL "${all[@]}" 2>/dev/null || true
   rm -f "${shared[@]}"
 }
-finish() { [[ -z $job ]] || kill_ours; rm -rf "$dir"; }
+finish() { [[ -z $job ]] || kill_ours; rm -rf "$dir"; leave_own_memory; }
 trap finish EXIT
 export OMP_NUM_THREADS=1
 fail() { echo "FAILED: $*"; exit 1; }

@@ -4,6 +4,8 @@
 #   FAULTS=n   how often each (default: 1; 20 with SOAK=1)       SEED=n   of the random moments; printed
 #   VIA=run    plain mpirun, and `run --resume` after a fault; VIA=launch: `shardmark launch`, which resumes by itself; by
 #              turns unless set
+# shellcheck source=tests/own_memory.bash
+source "$(dirname "${BASH_SOURCE[0]}")/../own_memory.bash"
 # shellcheck source=tests/script.bash
 source "$(dirname "${BASH_SOURCE[0]}")/../script.bash"
 
@@ -20,6 +22,7 @@ out=$dir/out                          # has the study and nothing else
 study=$out/x.h5
 log=$dir/run.log
 suite=$dir/sweep.yaml
+at_end+=(leave_own_memory)
 mkdir "$out"
 touch "$dir/begin"
 as_root=()

@@ -157,7 +157,7 @@ TEST(Compare, HasThePowerThatTheTablePromises) {
       const Scenario scenario{promise.num_old, promise.num_new, promise.num_points, normal(0),
                               normal(spread)};
       const double factor = 1 + promise.slowdown(spread);
-      const int trials = promise.num_points > 20 ? 1000 : 2000;
+      const int trials = promise.num_points > 20 ? 400 : 1000;
       Random random(11);
       int found = 0;
       for (int trial = 0; trial < trials; ++trial) {

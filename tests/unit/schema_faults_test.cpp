@@ -87,7 +87,7 @@ TEST(StudyFaults, KillsWhilePublishingAndResumingLoseNothing) {
   std::uniform_real_distribution<double> moment(0, 6 * once.count());
   std::mt19937 random(2);
   size_t before = 21;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 25; ++round) {
     const pid_t child = in_child([&] {
       for (;;) grow();
     });
