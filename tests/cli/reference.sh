@@ -13,7 +13,7 @@ single=$home/results/reference/h100-gpu-single.h5
 # The launches slow1 ... slow3 have the same points on another host, a fifth slower.
 "$shardmark" report "$single" --raw --json >single.json
 cat >make.py <<'PYTHON'
-import json, sys
+import json
 def checksum(text):
     h = 0xcbf29ce484222325
     for byte in text.encode():
@@ -22,19 +22,24 @@ def checksum(text):
 def seal(line):
     body = "," + json.dumps(line, separators=(",", ":"))[1:]
     return '{"checksum":"%s"%s\n' % (checksum(body), body)
-study = json.load(open("single.json"))
-for launch in 1, 2, 3:
-    study["environment"].update(nodes=["elsewhere"], rank_nodes=["elsewhere"], threads_per_rank=8,
-                                started=f"2026-12-0{launch}T00:00:00Z", command_line="/home/somebody/run")
-    out = seal({"schema": study["schema"], "environment": study["environment"]})
-    for point in study["points"]:
-        point = {key: value for key, value in point.items() if key != "samples"}
-        point["started"] = f"2026-12-0{launch}T00:01:00Z"
-        for key in "step", "step_low", "step_high":
-            point[key] *= 1.25
-        out += seal({"record": point, "samples": {"offset": 0, "checksum": checksum(""), "series": []}})
-    open(f"slow{launch}.h5.journal", "w").write(out)
-    open(f"slow{launch}.h5.samples", "w")
+def write(path, study):
+    """The study as the files of a run that has not ended."""
+    with open(path + ".journal", "w") as journal:
+        journal.write(seal({"schema": study["schema"], "environment": study["environment"]}))
+        for point in study["points"]:
+            point = {key: value for key, value in point.items() if key != "samples"}
+            journal.write(seal({"record": point, "samples": {"offset": 0, "checksum": checksum(""), "series": []}}))
+    open(path + ".samples", "w")
+if __name__ == "__main__":
+    for launch in 1, 2, 3:
+        study = json.load(open("single.json"))
+        study["environment"].update(nodes=["elsewhere"], rank_nodes=["elsewhere"], threads_per_rank=8,
+                                    started=f"2026-12-0{launch}T00:00:00Z", command_line="/home/somebody/run")
+        for point in study["points"]:
+            point["started"] = f"2026-12-0{launch}T00:01:00Z"
+            for key in "step", "step_low", "step_high":
+                point[key] *= 1.25
+        write(f"slow{launch}.h5", study)
 PYTHON
 python3 make.py
 
@@ -97,15 +102,31 @@ has err '  in the collection already'
 refuses '--share takes one study, got 2' slow1.h5 slow2.h5 --share new
 refuses '--csv excludes --share' small.h5 --share new --csv tables
 
-# A published study with enough repeats is admitted, without the name of its host.
+# A published study with enough repeats is admitted, without the name of its host. Its points were measured here, but
+# for their times, which would depend on what else this machine does.
 if "$shardmark" run --help >run_help 2>&1; then
   cat >tiny.yaml <<'YAML'
 name: tiny
-sampling: {warmup_steps: 3, min_steps: 60, max_steps: 400}
-training: {model: {mlp: {width: 1024}}, strategy: single, batch_size: 64, ranks: 1}
+sampling: {warmup_steps: 1, min_steps: 5, max_steps: 5}
+training: {model: {mlp: {features: 8, width: 16, layers: 2}}, strategy: single, batch_size: 2, ranks: 1}
 YAML
-  "$shardmark" run tiny.yaml -o secret.h5 --repeats 3 --device cpu -q 2>err || fail "run: $(cat err)"
-  if "$shardmark" report secret.h5 --share new >out 2>err; then    # unless this machine is too busy to measure
+  measures() { "$shardmark" run tiny.yaml -o "$1.h5" --repeats 3 --device cpu -q "${@:2}" 2>err || fail "run: $(cat err)"; }
+  measures measured
+  "$shardmark" report measured.h5 --raw --json >measured.json
+  cat >even.py <<'PYTHON'
+import json
+from make import write
+study = json.load(open("measured.json"))
+for point in study["points"]:
+    point.update(dict.fromkeys(["step", "step_low", "step_high", "step_p10", "step_p90", "step_p99"], 0.001),
+                 variation=0, drift=0, samples_per_s=2000)
+write("secret.h5", study)
+PYTHON
+  python3 even.py
+  measures secret --resume    # publishes it, and measures nothing
+  status=0
+  "$shardmark" report secret.h5 --share new >out 2>err || status=$?
+  if [[ $status == 0 ]]; then
     added=$(cat out)
     [[ -f $added ]] || fail "no file $added"
     for name in "$(uname -n)" tiny.yaml "$PWD"; do
@@ -114,6 +135,8 @@ YAML
     "$shardmark" report "$added" >screen
     "$shardmark" report secret.h5 --share new 2>err && fail "it was added twice" || has err 'in the collection already'
   else
-    echo "left out: adding a study; the one that was measured here has $(grep -c '^shardmark:   ' err) reasons against it"
+    [[ $(grep -c '^shardmark:   ' err) == 1 ]] || fail "not admitted: $(cat err)"
+    has err '-dirty: the program was built from files that no revision holds'
+    echo "left out: adding a study, for this program was built from files that were not committed"
   fi
 fi
