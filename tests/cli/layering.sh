@@ -15,22 +15,36 @@ readonly LIGHT=("${PLAIN[@]}" comm/watch comm/mpi/engine doctor)
 readonly PRINTS='fmt::print|std::(fputs|fprintf|printf|puts|fwrite)|std::(cout|cerr)'
 readonly HEAVY='#include [<"](ATen|c10|torch|mpi\.h|cuda|nccl|nvml)'
 
-# Prints the lines of `file` that include a folder of this repository which is not in the list that follows. A path in
-# quotes names a folder; if folders are nested (comm, comm/watch), the inner one counts. Files in the same folder are
-# included with their folder, too.
-bad_includes() {
-  local file=$1
-  shift
-  awk -v all="${LAYERS[*]} ${ROOMS[*]}" -v allowed="$*" '
-    BEGIN { count = split(all, layers, " "); split(allowed, names, " "); for (i in names) is_allowed[names[i]] = 1 }
-    /^#include "(src\/)?[a-z_]+\// {
-      path = $2; layer = ""
-      gsub(/"/, "", path)
-      for (i = 1; i <= count; ++i)
-        if (index(path, layers[i] "/") == 1 && length(layers[i]) > length(layer)) layer = layers[i]
-      if (!(layer in is_allowed)) print FILENAME ":" FNR ":" $0
-    }' "$file"
+# Prints the lines of files that include a folder of this repository which theirs may not. The folders of src/ may include
+# those before them, and commands (cli) all of analysis, too. A folder of analysis may include those of analysis before it,
+# and a few of src/. A path in quotes names a folder; if folders are nested (comm, comm/watch), the inner one counts. Files
+# in the same folder are included with their folder, too.
+readonly BAD_INCLUDES='
+function folder_of(path, i, found) {
+  found = ""
+  for (i = 1; i <= count; ++i)
+    if (index(path, folders[i] "/") == 1 && length(folders[i]) > length(found)) found = folders[i]
+  return found
 }
+function allow(names, i, parts) { for (i = split(names, parts, " "); i > 0; --i) is_allowed[parts[i]] = 1 }
+function allow_up_to(own, first, last, i) { for (i = first; i <= last; ++i) { is_allowed[folders[i]] = 1; if (folders[i] == own) return } }
+BEGIN { num_layers = split(layers, folders, " "); count = split(layers " " rooms, folders, " ") }
+FNR == 1 {
+  path = substr(FILENAME, length(root) + 2)
+  split("", is_allowed)
+  is_inside = sub(/^src\//, "", path)
+  own = folder_of(path)
+  if (own == "") nextfile
+  if (is_inside) allow_up_to(own, 1, num_layers)
+  else { allow("base schema specs strategies"); allow_up_to(own, num_layers + 1, count) }
+  if (own == "cli") allow(rooms)
+  if (path ~ /^cli\/[^\/]*$/) { split("", is_allowed); allow(plain " " rooms " cli") }    # in every build, unlike those of cli/run/
+}
+/^#include "(src\/)?[a-z_]+\// {
+  included = $2
+  gsub(/"/, "", included)
+  if (!(folder_of(included) in is_allowed)) print FILENAME ":" FNR ":" $0
+}'
 
 # Finds types that two of the given files define in the same namespace. Types in unnamed namespaces are local to their
 # file.
@@ -47,45 +61,29 @@ FNR == 1 { space = ""; unnamed = 0 }
 
 # Prints all violations of the rules below a root that has src/ and analysis/.
 broken_rules() {
-  local root=$1 layer above=() file
-  for layer in "${LAYERS[@]}"; do
-    above+=("$layer")
-    while read -r file; do
-      if [[ $layer == cli ]]; then bad_includes "$file" "${above[@]}" "${ROOMS[@]}"; else bad_includes "$file" "${above[@]}"; fi
-    done < <(sources_of_layer "$root/src" "$layer")
+  local root=$1 layer inner nested file files all light=()
+  mapfile -t files < <(sources "$root/src" "$root/analysis")
+  awk -v root="$root" -v layers="${LAYERS[*]}" -v rooms="${ROOMS[*]}" -v plain="${PLAIN[*]}" "$BAD_INCLUDES" "${files[@]}"
+  awk "$SAME_TYPES" "${files[@]}"
+  for layer in "${LIGHT[@]}"; do
+    nested='^$'
+    for inner in "${LAYERS[@]}"; do [[ $inner != "$layer"/* ]] || nested+="|^$root/src/$inner/"; done
+    for file in "${files[@]}"; do [[ $file != "$root/src/$layer/"* || $file =~ $nested ]] || light+=("$file"); done
   done
-  above=(base schema specs strategies)
-  for layer in "${ROOMS[@]}"; do
-    above+=("$layer")
-    while read -r file; do bad_includes "$file" "${above[@]}"; done < <(
-      find "$root/$layer" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')' 2>/dev/null | sort)
-  done
-  # Commands outside of cli/run/ are in every build.
-  while read -r file; do bad_includes "$file" "${PLAIN[@]}" "${ROOMS[@]}" cli; done < <(find "$root/src/cli" -maxdepth 1 '(' -name '*.cpp' -o -name '*.h' ')')
-  while read -r file; do grep -nE "$HEAVY" "$file" | sed "s|^|$file:|" || true; done < <(
-    for layer in "${LIGHT[@]}"; do sources_of_layer "$root/src" "$layer"; done
-    sources "$root/analysis")
+  for file in "${files[@]}"; do [[ $file != "$root/analysis/"* ]] || light+=("$file"); done
+  grep -nE "$HEAVY" "${light[@]}" /dev/null || true
+  mapfile -t all < <(printf '%s\n' "${files[@]}" | grep -vE '/base/log\.cpp$|/cli/raw_output\.cpp$|/cli/submit\.cpp$')  # JSON of a study, and the file of a job
+  grep -nE "$PRINTS" "${all[@]}" /dev/null || true
+  mapfile -t all < <(sources "$root/src" "$root/analysis" "$root/suites" "$root/tests")
   while read -r file; do
-    case $file in */base/log.cpp | */cli/raw_output.cpp | */cli/submit.cpp) continue ;; esac  # JSON of a study, and the file of a job
-    grep -nE "$PRINTS" "$file" | sed "s|^|$file:|" || true
-  done < <(sources "$root/src" "$root/analysis")
-  sources "$root/src" "$root/analysis" | xargs --no-run-if-empty awk "$SAME_TYPES"
-  while read -r file; do
-    [[ $(head -c 2 "$file") == // || $file == *.cpp && -e ${file%.cpp}.h ]] || echo "$file: must open with a comment that says what it is"
-  done < <(sources "$root/src" "$root/analysis" "$root/suites" "$root/tests")
+    [[ $file == *.cpp && -e ${file%.cpp}.h ]] || echo "$file: must open with a comment that says what it is"
+  done < <(awk 'FNR == 1 && /^\/\// { is_told[FILENAME] = 1 } END { for (i = 1; i < ARGC; ++i) if (!(ARGV[i] in is_told)) print ARGV[i] }' "${all[@]}")
 }
 
 sources() {
   local dirs=() dir
   for dir in "$@"; do [[ ! -d $dir ]] || dirs+=("$dir"); done
   ((${#dirs[@]} == 0)) || find "${dirs[@]}" -name '*.cpp' -o -name '*.h' | sort
-}
-
-# sources_of_layer ROOT LAYER: the sources of a layer, without those of layers nested in it.
-sources_of_layer() {
-  local inner nested='^$'
-  for inner in "${LAYERS[@]}"; do [[ $inner != "$2"/* ]] || nested+="|/src/$inner/"; done
-  sources "$1/$2" | grep -vE "$nested" || true
 }
 
 scratch=$(mktemp -d)
