@@ -6,11 +6,25 @@ set -euo pipefail
 program=$(readlink -f "$1")
 python=$PWD/.venv/bin/python
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+server=
+finish() {
+  if [[ -n $server ]]; then { kill "$server"; wait "$server"; } 2>/dev/null || true; fi
+  rm -rf "$scratch"
+}
+trap finish EXIT
 
 fail() { echo "FAILED: $*"; cat "$scratch/out" "$scratch/err"; exit 1; }
+# shellcheck source=tests/waiting.bash
+source tests/waiting.bash
+# To import torch and transformers takes longer than all that a peer does, so peers are forks of one process that has them.
+OMP_NUM_THREADS=1 "$python" tests/cli/torch_server.py "$scratch/python" torch torch.distributed.fsdp torch.distributed.device_mesh \
+  transformers.models.llama.modeling_llama >"$scratch/out" 2>"$scratch/err" &
+server=$!
+is_there() { [[ -x $scratch/python ]] || ! kill -0 $server; }
+wait_for 600 "the modules of the peers" is_there
+[[ -x $scratch/python ]] || fail "torch or transformers cannot be imported"
 peers() {
-  "$python" suites/peers/peers.py --device cpu --program "$program" --python "$python" --ranks 2 --launches 1 --steps 2 --warmup 1 \
+  "$python" suites/peers/peers.py --device cpu --program "$program" --python "$scratch/python" --ranks 2 --launches 1 --steps 2 --warmup 1 \
     --output "$scratch/peers.json" "$@" >"$scratch/out" 2>"$scratch/err"
 }
 
@@ -38,7 +52,7 @@ PYTHON
 # A peer with different initial weights is detected.
 sed 's|if args.weights:|if False:|' suites/peers/train_peer.py >"$scratch/train_peer.py"
 cp suites/peers/{peers,models,samples,all_reduce_peer}.py "$scratch"
-"$python" "$scratch/peers.py" --device cpu --program "$program" --python "$python" --ranks 1 --launches 1 --steps 3 --warmup 1 --bytes \
+"$python" "$scratch/peers.py" --device cpu --program "$program" --python "$scratch/python" --ranks 1 --launches 1 --steps 3 --warmup 1 --bytes \
   --models 'gpt2(layers=2,width=32,heads=2,sequence=16,vocabulary=64):2' --only 'PyTorch DDP' --output "$scratch/wrong.json" \
   >"$scratch/out" 2>"$scratch/err" && fail "other weights went unnoticed"
 grep -q 'DIFFER' "$scratch/out" || fail "it does not say that losses differ"
