@@ -19,15 +19,54 @@ collectives:
   - operation: all_reduce
     bytes: [1KiB, 2KiB, 4KiB]
 Y
+cat >short.yaml <<'Y'
+name: short
+ranks: [2]
+sampling: {warmup_steps: 1, min_steps: 5, max_steps: 5, time_limit: 1.5}
+collectives:
+  - operation: all_reduce
+    bytes: [1KiB, 2KiB, 4KiB]
+Y
+cat >alone.yaml <<'Y'
+name: alone
+ranks: [1]
+sampling: {duration: 1.5s, warmup_steps: 1}
+training:
+  - model: {mlp: {features: 8, width: 16, layers: 2}}
+    strategy: single
+    batch_size: [2, 4, 8]
+Y
 cat >long.yaml <<'Y'
 name: long
 ranks: [1]
-sampling: {duration: 31s, warmup_steps: 1}
+sampling: {duration: 600s, warmup_steps: 1}
 training:
   - model: {mlp: {features: 8, width: 16, layers: 2}}
     strategy: single
     batch_size: 2
 Y
+
+# A point that takes longer than half a minute has a line of its own. The rank is stopped for this time, beside the rest of
+# the test, and ended as soon as the line is there.
+rank_of_long() { pgrep -f "^$program run long.yaml -o $dir/long.h5"; }
+has_begun() { grep -q '"began"' long.h5.journal && rank_of_long; }
+tells_time() { grep -qF '[0/1] 0:' long.out; }
+half_a_minute() {
+  local launched
+  "$program" launch long.yaml -n 1 -o "$dir/long.h5" >long.out 2>&1 &
+  launched=$!
+  within 300 has_begun || return 1
+  kill -STOP "$(rank_of_long)"
+  sleep 31
+  kill -CONT "$(rank_of_long)"
+  within 300 tells_time || return 1
+  kill -TERM $launched
+  wait $launched || true
+}
+half_a_minute &
+long=$!
+# shellcheck disable=SC2046  # numbers of processes
+trap '{ kill -KILL $long $(rank_of_long); } 2>/dev/null || true; rm -rf "$dir"' EXIT
 
 # on_terminal FILE COMMAND...: runs the command with stderr on a terminal of 80 columns. The output goes to the file.
 on_terminal() {
@@ -72,19 +111,12 @@ shown launched
 grep -qF "tiny.yaml -> launched.h5; 3 points, at most 4.50 s of timed steps" launched || fail "launch says what will happen: $(cat launched)"
 [[ $(grep -c 'at most' launched) == 1 ]] || fail "it is said once: $(cat -v launched)"
 
+runs "${mpi[@]}" "$program" run short.yaml -o quiet.h5 -q; ends 0; lacks "at most" "[3/3]" "ranks on 1 node"
+runs "${mpi[@]}" "$program" run short.yaml -o quiet.h5 --resume; ends 0; has "0 points, at most 0 s of timed steps; 3 from before"
+
 # Without a terminal, there is a line for each point, and first a line about what will happen. There are no control
-# characters.
-runs "${mpi[@]}" "$program" run tiny.yaml -o by-mpirun.h5
-ends 0; has "shardmark: 3 points, at most 4.50 s of timed steps" "[3/3] all_reduce"; lacks $'\r'
-runs "$program" launch tiny.yaml -n 2 -o log.h5; ends 0; has "3 points, at most" "[3/3] all_reduce"; lacks $'\r'
-runs "${mpi[@]}" "$program" run tiny.yaml -o quiet.h5 -q; ends 0; lacks "at most" "[3/3]"
-runs "${mpi[@]}" "$program" run tiny.yaml -o log.h5 --resume; ends 0; has "0 points, at most 0 s of timed steps; 3 from before"
-
-# A point that takes longer than half a minute has a line of its own.
-runs "$program" launch long.yaml -n 1 -o long.h5; ends 0; has "1 point, at most 31.0 s" "[0/1] 0:30"
-
-# The command that resumes a study can be typed as it is printed, whichever program started the ranks.
-hint() { "$program" report "$1" | tr '\n' ' ' | tr -s ' ' | sed -n 's/.*resume on 2 ranks with: \(.* --resume\).*/\1/p'; }
+# characters. The command that resumes a study can be typed as it is printed, whichever program started the ranks.
+hint() { "$program" report "$1" | tr '\n' ' ' | tr -s ' ' | sed -n "s/.*resume on $2 with: \(.* --resume\).*/\1/p"; }
 stopped() {    # STUDY COMMAND...: ended by a signal after its first point
   local study=$1 i; shift
   "$@" >out 2>&1 &
@@ -94,14 +126,20 @@ stopped() {    # STUDY COMMAND...: ended by a signal after its first point
   wait $started && fail "it was not stopped: $(cat out)"
   said=$(cat out)
 }
-stopped l.h5 "$program" launch tiny.yaml -n 2 -o l.h5
-has "to go on: $program launch tiny.yaml -n 2 -o l.h5 --resume"
-[[ $(hint l.h5) == "$program launch tiny.yaml -n 2 -o l.h5 --resume" ]] || fail "the hint of a launched study: $(hint l.h5)"
+goes_on() {    # STUDY RANKS COMMAND: stopped, it can be resumed by this command, which its report gives
+  has "3 points, at most 4.50 s of timed steps"; lacks $'\r'
+  [[ $(hint "$1" "$2") == "$3" ]] || fail "the hint of $1: $(hint "$1" "$2")"
+  runs bash -c "$3"; ends 0; has "[3/3] "; lacks $'\r'
+  runs "$program" report "$1"; ends 0; has "3 points: 3 ok"; lacks "to go"
+}
+stopped l.h5 "$program" launch alone.yaml -n 1 -o l.h5
+has "to go on: $program launch alone.yaml -n 1 -o l.h5 --resume"
+goes_on l.h5 "1 rank" "$program launch alone.yaml -n 1 -o l.h5 --resume"
 stopped m.h5 "${mpi[@]}" "$program" run tiny.yaml -o m.h5
-[[ $(hint m.h5) == "${mpi[*]} $program run tiny.yaml -o m.h5 --resume" ]] || fail "the hint of a study by mpirun: $(hint m.h5)"
-for study in l.h5 m.h5; do
-  runs bash -c "$(hint $study)"; ends 0
-  runs "$program" report $study; ends 0; has "3 points: 3 ok"; lacks "to go"
-done
+has "shardmark: 3 points"
+goes_on m.h5 "2 ranks" "${mpi[*]} $program run tiny.yaml -o m.h5 --resume"
+
+wait $long || fail "no line after half a minute: $(cat long.out)"
+said=$(cat long.out); has "1 point, at most 10 min"
 
 echo "progress: on terminals, through launch, and in logs"
