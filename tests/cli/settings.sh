@@ -60,27 +60,27 @@ ends 2; has "--set: environment: 'HOME': not a variable that a suite may set"
 # --- each repetition is a start of its own, by turns; only then is there a verdict --------------------------------------
 cat >turns.yaml <<'Y'
 name: turns
-ranks: 2
+ranks: 1
 repeats: 3
 sampling: {warmup_steps: 1, min_steps: 6, max_steps: 6}
 environment: {bind: [auto, none]}
-collectives: {operation: all_reduce, bytes: 8}
+training: {model: {mlp: {features: 8, width: 16, layers: 2}}, strategy: single, batch_size: 2}
 Y
 runs "$program" plan turns.yaml
 ends 0; has "6 starts of the ranks, 3 for each setting, which take turns"
-runs "$program" launch turns.yaml -n 2 -o turns.h5
+runs "$program" launch turns.yaml -n 1 -o turns.h5
 ends 0
 has "start 1 of 6: bind=auto, repetition 1 of 3" "start 2 of 6: bind=none, repetition 1 of 3" \
   "start 3 of 6: bind=auto, repetition 2 of 3" "start 6 of 6: bind=none, repetition 3 of 3" "1 point measured, 5 of other starts"
-runs "$program" launch turns.yaml -n 2 -o turns.h5 --resume
+runs "$program" launch turns.yaml -n 1 -o turns.h5 --resume
 ends 0; has "start 6 of 6: bind=none, repetition 3 of 3: finished before"; lacks " measured;" "1 point measured"
 runs "$program" report turns.h5 --table settings --csv turns
 ends 0; [[ $(grep -c ',3,' turns/settings.csv) == 2 ]] || fail "not three starts of each: $(cat turns/settings.csv)"
-runs "$program" launch turns.yaml -n 2 -o once.h5 -- --repeats 1
+runs "$program" launch turns.yaml -n 1 -o once.h5 -- --repeats 1
 ends 0
 runs "$program" report once.h5
 ends 0; has "Settings, the shortest step first" "2 rows have fewer than 3 starts"
 [[ $(grep -c " % ? " <<<"$said") == 2 ]] || fail "a verdict by one start of each"
-runs "${mpi[@]}" "$program" run turns.yaml -o none.h5 --repetition 4
+runs "$program" run turns.yaml -o none.h5 --repetition 4
 ends 2; has "--repetition 4: turns.yaml has 3 of each point"
 echo settings: ok
