@@ -1,6 +1,6 @@
 """Runs every command with every flag that its --help-all lists, and with every kind of bad value; see flags.sh. Each run has to
 end by itself, with a documented status, say in a few printable lines what is wrong, and leave other files alone."""
-import os, pathlib, re, shutil, signal, subprocess, sys, threading
+import os, pathlib, re, shutil, socket, struct, subprocess, sys, threading, time
 
 PROGRAM, SERVER, SCRATCH = sys.argv[1:4]
 ONLY = set(sys.argv[4:])  # commands to test; empty: all
@@ -51,15 +51,14 @@ class Server:
         converter = self.folder.parent / "bin" / "rsvg-convert"
         converter.parent.mkdir()
         converter.symlink_to(shutil.which("true"))
-        environment = dict(os.environ, LD_PRELOAD=SERVER, PATH=f"{converter.parent}:{os.environ['PATH']}", OMP_NUM_THREADS="1",
-                           OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                           # Starts one rank without a daemon and without a search for networks, which halves the time
-                           # of a run.
-                           OMPI_MCA_ess_singleton_isolated="1", OMPI_MCA_pml="ob1", OMPI_MCA_btl="self",
-                           # All runs are job 0, so the two servers would share a session folder.
-                           OMPI_MCA_orte_tmpdir_base=str(self.folder.parent))
-        self.light, self.whole = (subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
-                                  for program in (PROGRAM, WHOLE if os.path.exists(WHOLE) else PROGRAM))
+        self.environment = dict(os.environ, PATH=f"{converter.parent}:{os.environ['PATH']}", OMP_NUM_THREADS="1",
+                                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                                # Starts one rank without a daemon and without a search for networks, which halves
+                                # the time of a run.
+                                OMPI_MCA_ess_singleton_isolated="1", OMPI_MCA_pml="ob1", OMPI_MCA_btl="self",
+                                # All runs are job 0, so the two servers would share a session folder.
+                                OMPI_MCA_orte_tmpdir_base=str(self.folder.parent))
+        self.light, self.whole = (self.load(program) for program in (PROGRAM, WHOLE if os.path.exists(WHOLE) else PROGRAM))
         for study in DATA.iterdir():
             shutil.copy(study, self.folder)
             if study.name.startswith("small"):
@@ -75,6 +74,15 @@ class Server:
         (self.folder / "unreadable").chmod(0)
         self.before = self.files()
 
+    def load(self, program):
+        """The program and the path of its socket, once it waits there."""
+        path = str(self.folder.parent / pathlib.Path(program).name)
+        server = subprocess.Popen([program, path], env=dict(self.environment, LD_PRELOAD=SERVER))
+        while not os.path.exists(path):
+            if server.poll() is not None: sys.exit(f"FAILED: the fork server of {program} ended with {server.returncode}")
+            time.sleep(0.01)
+        return program, path
+
     def files(self):
         found = {}
         for path in self.folder.rglob("*"):
@@ -84,21 +92,23 @@ class Server:
 
     def run(self, arguments):
         """Wait status (None: it did not end), stdout, stderr."""
-        request = b""
-        for text in [str(self.folder), str(len(arguments))] + arguments:
-            text = text.encode()
-            request += b"%d:%s" % (len(text), text)
-        process = self.whole if arguments[0] in ON_RANKS else self.light
-        process.stdin.write(request)
-        process.stdin.flush()
-        pid = int(process.stdout.readline())
-        late = []
-        timer = threading.Timer(LIMIT_S, lambda: (late.append(True), os.kill(pid, signal.SIGKILL)))
-        timer.start()
-        status = int(process.stdout.readline())
-        timer.cancel()
+        program, path = self.whole if arguments[0] in ON_RANKS else self.light
+        texts = b"".join(text.encode() + b"\0" for text in [program, *arguments, *map("=".join, self.environment.items())])
+        names = [os.devnull, self.folder.parent / "out", self.folder.parent / "err", self.folder]
+        modes = [os.O_RDONLY, *2 * [os.O_WRONLY | os.O_CREAT | os.O_TRUNC], os.O_PATH]
+        files = [os.open(name, mode, 0o600) for name, mode in zip(names, modes)]
+        with socket.socket(socket.AF_UNIX) as server:
+            server.connect(path)
+            socket.send_fds(server, [struct.pack("lll", len(texts), 1 + len(arguments), os.getpid())], files)
+            for file in files: os.close(file)
+            server.sendall(texts)
+            try:
+                server.settimeout(LIMIT_S)
+                _, status = struct.unpack("ii", server.makefile("rb").read(8))
+            except TimeoutError:
+                status = None    # the server kills it, as nobody waits for it anymore
         said = [(self.folder.parent / name).read_bytes() for name in ("out", "err")]
-        return None if late else status, *said
+        return status, *said
 
     def tidy(self, arguments):
         """What a run changed that its arguments do not name; all is put back as it was."""

@@ -20,7 +20,7 @@ refused "unknown command 'pln'; did you mean 'plan'?" pln suites/quick.yaml
 refused "unknown command 'x\\x1b[31m'" $'x\x1b[31m'
 refused "unknown flag '--fast'" --fast
 
-c++ -shared -fPIC -O1 -std=c++20 "$home/tests/cli/fork_server.cpp" -o "$dir/fork_server.so" -ldl || fail "the fork server does not compile"
+c++ -shared -fPIC -O1 -std=c++20 "$home/tests/fork_server.cpp" -o "$dir/fork_server.so" -ldl || fail "the fork server does not compile"
 python3=$home/.venv/bin/python3
 [[ -x $python3 ]] || python3=python3
 "$python3" "$home/tests/cli/flags.py" "$program" "$dir/fork_server.so" "$dir"

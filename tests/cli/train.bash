@@ -9,12 +9,17 @@ job=
 common=()
 cd "$scratch"
 export OMP_NUM_THREADS=1
-# Disables the search for networks, which takes a third of the start time.
+# Disables the search for networks, which takes a third of the start time. One rank alone starts no daemon of Open MPI,
+# and has a session folder of its own.
+tools=$(mktemp -d)    # outside the folder whose files are the user's
+alone=(env OMPI_MCA_ess_singleton_isolated=1 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self OMPI_MCA_orte_tmpdir_base="$tools")
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1)
 
 fail() { echo "FAILED: $*"; tail -n 30 out; exit 1; }
 # shellcheck source=tests/waiting.bash
 source "$home/tests/waiting.bash"
+# shellcheck source=tests/loaded.bash
+source "$home/tests/loaded.bash"
 says() { grep -qF -- "$1" out || fail "it does not say: $1"; }
 # Prints the ranks that this script has started, lowest process id first.
 ours() {
@@ -25,24 +30,26 @@ ours() {
 # shellcheck disable=SC2046  # numbers of processes
 finish() {
   if [[ -n $job ]]; then kill -KILL $(ours) $(pgrep -P "$job") "$job"; fi
-  rm -rf "$scratch"
+  rm -rf "$scratch" "$tools"
 } 2>/dev/null
 trap finish EXIT
 
 # train RANKS STATUS FLAG...: runs on this many ranks. A single rank is started without mpirun.
 train() {
-  local n=$1 expected=$2 start=() status=0
+  local n=$1 expected=$2 start=("${alone[@]}") status=0
   shift 2
+  [[ -n ${loaded[*]} ]] || load_program "$program" "$tools"
   ((n == 1)) || start=("${mpirun[@]}" -n "$n")
-  "${start[@]}" "$program" train "${common[@]}" "$@" >out 2>&1 || status=$?
+  "${start[@]}" "${loaded[@]}" train "${common[@]}" "$@" >out 2>&1 || status=$?
   [[ $status == "$expected" ]] || fail "train $*: exit status $status instead of $expected"
 }
 # trains RANKS FLAG...: starts a run in the background, as `job`.
 trains() {
   local n=$1
   shift
+  [[ -n ${loaded[*]} ]] || load_program "$program" "$tools"
   : >out    # removes the output of the previous run
-  "${mpirun[@]}" -n "$n" "$program" train "${common[@]}" "$@" >out 2>&1 &
+  "${mpirun[@]}" -n "$n" "${loaded[@]}" train "${common[@]}" "$@" >out 2>&1 &
   job=$!
 }
 # ends: waits for the run in the background and sets `status`.
@@ -64,7 +71,7 @@ refuses() {
 with_own_mounts() {
   if [[ -n ${OWN_MOUNTS:-} ]]; then return; fi
   if unshare --mount mount -t tmpfs tmpfs /mnt 2>/dev/null; then
-    rm -rf "$scratch"
+    rm -rf "$scratch" "$tools"
     cd "$home"
     OWN_MOUNTS=1 exec unshare --mount bash "$0" "$program"
   fi
