@@ -10,9 +10,14 @@ export OMP_NUM_THREADS=1
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
+# shellcheck source=tests/loaded.bash
+source "$(dirname "$0")/../loaded.bash"
+mkdir "$dir/tools"
+load_program "$(realpath "$program")" "$dir/tools"
+
 as_root=()
 [ "$(id -u)" = 0 ] && as_root=(--allow-run-as-root)
-ranks() { local n=$1; shift; timeout 300 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "$program" "$@"; }
+ranks() { local n=$1; shift; timeout 300 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "${loaded[@]}" "$@"; }
 shardmark_lines() { grep -c '^shardmark:' "$1"; }
 
 cat >"$dir/tiny.yaml" <<'Y'
