@@ -10,10 +10,14 @@ export OMP_NUM_THREADS=1
 fail() { echo "FAILED: $*"; exit 1; }
 # shellcheck source=tests/waiting.bash
 source "$(dirname "$0")/../waiting.bash"
+# shellcheck source=tests/loaded.bash
+source "$(dirname "$0")/../loaded.bash"
+mkdir "$dir/tools"
+load_program "$(realpath "$program")" "$dir/tools"
 
 as_root=()
 [ "$(id -u)" = 0 ] && as_root=(--allow-run-as-root)
-ranks() { local n=$1; shift; timeout 300 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "$program" "$@"; }
+ranks() { local n=$1; shift; timeout 300 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "${loaded[@]}" "$@"; }
 
 cat >"$dir/s.yaml" <<'Y'
 name: s
@@ -57,7 +61,7 @@ has_two_intervals() { [[ $(intervals) -ge 2 ]]; }
 wait_for 300 "two intervals" has_two_intervals
 "$program" report --all "$dir/hangs.h5" >"$dir/report" || fail "report while it goes on"
 grep -q 'Sustained runs: step time' "$dir/report" && grep -q 'Every row: ended not yet' "$dir/report" || fail "nothing is told while it goes on: $(cat "$dir/report")"
-for pid in $(pgrep -f "^$program run $dir/s.yaml -o $dir/hangs.h5"); do
+for pid in $(pgrep -f "^$(realpath "$program") run $dir/s.yaml -o $dir/hangs.h5"); do
   if grep -qz '^OMPI_COMM_WORLD_RANK=1$' "/proc/$pid/environ"; then kill -STOP "$pid"; fi
 done
 status=0; wait "$run" || status=$?
