@@ -28,9 +28,13 @@ export OMP_NUM_THREADS=1
 fail() { echo "FAILED: $*"; exit 1; }
 # shellcheck source=tests/waiting.bash
 source "$(dirname "${BASH_SOURCE[0]}")/../waiting.bash"
+# shellcheck source=tests/loaded.bash
+source "$home/tests/loaded.bash"
+mkdir tools
+load_program "$program" "$dir/tools"
 has() { local file=$1 text; shift; for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done; }
 mpirun=(mpirun --allow-run-as-root -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 -n 2)
-run() { "${mpirun[@]}" "$program" run "$@" --device cpu; }
+run() { "${mpirun[@]}" "${loaded[@]}" run "$@" --device cpu; }
 
 cat >tiny.yaml <<'Y'
 name: tiny
