@@ -9,13 +9,17 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 export OMP_NUM_THREADS=1
+# shellcheck source=tests/loaded.bash
+source "$(dirname "${BASH_SOURCE[0]}")/../loaded.bash"
+mkdir tools
+load_program "$program" "$scratch/tools"
 fail() { echo "FAILED: $*"; cat out err 2>/dev/null; exit 1; }
 model='mlp(features=8, width=8, layers=3, classes=4)'
 
 ranks() {  # STATUS FLAG...: runs on two ranks
   local expected=$1 status=0
   shift
-  timeout 300 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2 "$program" "$@" \
+  timeout 300 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2 "${loaded[@]}" "$@" \
     >out 2>err || status=$?
   [[ $status == "$expected" ]] || fail "$*: exit status $status instead of $expected"
 }
