@@ -89,7 +89,8 @@ for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
     (pathlib.Path(sys.argv[1]) / name).write_bytes(b"".join(records))
 PYTHON
 for n in 1 2; do
-  train $n 0 --model 'resnet(layers=20, width=4, batch_norm=frozen)' --data 'cifar10(dir=cifar)' --strategy fsdp --steps 3 --batch-size $((8 / n))
+  train $n 0 --model 'resnet(layers=20, width=4, batch_norm=frozen)' --data 'cifar10(dir=cifar)' --strategy fsdp --steps 3 --batch-size $((8 / n)) \
+    --set eval_batches=100
   says 'accuracy'
   grep -o 'accuracy.*' out | tail -n 1 >accuracy-$n
 done
