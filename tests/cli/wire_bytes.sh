@@ -11,6 +11,10 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export OMP_NUM_THREADS=1
+# shellcheck source=tests/loaded.bash
+source "$(dirname "$0")/../loaded.bash"
+mkdir "$scratch/tools"
+load_program "$(realpath "$shardmark")" "$scratch/tools"
 operations=3
 bytes=12000000 # divisible into equal parts
 ranks=3
@@ -21,7 +25,7 @@ for row in 'all_reduce 2*(n-1)/n 2' 'reduce_scatter (n-1)/n 2' 'all_gather (n-1)
   'all_to_all (n-1)/n 1' 'gather (n-1)/n/n 2' 'scatter (n-1)/n/n 2' 'send_recv 1 1'; do
   read -r name law places <<<"$row"
   "${mpirun[@]}" -n "$ranks" --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 \
-    --mca pml_monitoring_filename "$scratch/$name" "$shardmark" collective "$name" --transport mpi --device cpu \
+    --mca pml_monitoring_filename "$scratch/$name" "${loaded[@]}" collective "$name" --transport mpi --device cpu \
     -b $bytes -e $bytes --iters $operations -w 0 -c 0 >"$scratch/out" 2>&1 || { cat "$scratch/out"; exit 1; }
   # E marks messages of the program itself. Messages within MPI's barriers and gathers are marked I.
   wire=$(awk '$1 == "E" {sum += $4} END {printf "%.0f", sum}' "$scratch/$name".*.prof)
