@@ -11,11 +11,15 @@ set -euo pipefail
 # shellcheck source=tests/cli/stand_ins.bash
 source "$(dirname "$0")/../cli/stand_ins.bash"
 shift
-kinds=(MPI_Comm_split memory MPI_Isend MPI_Allreduce MPI_Bcast)
+kinds=(MPI_Comm_split memory MPI_Isend MPI_Iallreduce MPI_Ibcast)
 if [[ $# -gt 0 ]]; then kinds=("$@"); fi
 every_call=${SOAK:+1}
 mpicxx -shared -fPIC -O1 -std=c++20 -DOMPI_SKIP_MPICXX "$home/tests/faults/fail_a_call.cpp" -o fail.so -ldl
 export OMP_NUM_THREADS=1
+# shellcheck source=tests/loaded.bash
+source "$home/tests/loaded.bash"
+mkdir tools
+load_program "$program" "$dir/tools" "$dir/fail.so"
 as_root=()
 if [[ $(id -u) == 0 ]]; then as_root=(--allow-run-as-root); fi
 
@@ -37,7 +41,7 @@ Y
 
 # Prints the flags of mpirun that make a rank fail in its n-th call of a kind.
 failing() {
-  printf '%s\n' -x "LD_PRELOAD=$dir/fail.so" -x "FAIL_A_CALL=$1 $2 $3" -x "FAIL_AFTER=$dir/x.h5.journal" -x "FAIL_ONCE=$dir/armed"
+  printf '%s\n' -x "FAIL_A_CALL=$1 $2 $3" -x "FAIL_AFTER=$dir/x.h5.journal" -x "FAIL_ONCE=$dir/armed"
 }
 
 # Prints the outcome of the point. If the reference on one device ran out of memory, a model with fewer layers was
@@ -69,8 +73,9 @@ fail_calls() {
     rm -f x.h5*
     touch armed
     mapfile -t flags < <(failing "$kind" "$rank" "$n")
+    ((${#loaded[@]} > 1)) || flags+=(-x "LD_PRELOAD=$dir/fail.so")
     runs timeout 60 mpirun "${as_root[@]}" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "${flags[@]}" -n 2 \
-      "$program" run suites/tiny.yaml -o x.h5 --quiet
+      "${loaded[@]}" run suites/tiny.yaml -o x.h5 --quiet
     if [[ -e armed ]]; then
       ends 0
       break
@@ -107,6 +112,7 @@ write_suite "ddp, zero3"
 rm -f x.h5*
 touch armed
 mapfile -t flags < <(failing MPI_Isend 1 6)
+flags+=(-x "LD_PRELOAD=$dir/fail.so")
 runs timeout 120 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=--oversubscribe "${flags[@]/#/--launcher-flag=}" -o x.h5
 ends 0; has "it is tried once more" "first attempt failed: failed: rank 1 on"
 [[ ! -e armed ]] || fail "nothing failed"
