@@ -38,7 +38,7 @@ write_suite() {
   cat >"$suite" <<'TEXT'
 name: sweep
 ranks: [1, 2]
-sampling: {warmup_steps: 1, min_steps: 20, max_steps: 20, time_limit: 5}
+sampling: {warmup_steps: 1, min_steps: 8, max_steps: 8, time_limit: 5}
 training:
   - model: {mlp: {features: 8, width: 512, layers: 4}}
     strategy: [single, ddp, fsdp, zero3]
