@@ -1,5 +1,5 @@
-// Starts a run by fork_server.cpp: fork_client SOCKET PROGRAM ARGUMENT... It passes signals on to the run, and ends as
-// the run ends.
+// Starts a run by fork_server.cpp: fork_client SOCKET PROGRAM ARGUMENT... It passes signals on to the run,
+// and ends as the run ends.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

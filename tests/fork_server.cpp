@@ -3,8 +3,8 @@
 // argument, and forks itself for every start. fork_client.cpp asks for a start, and ends as it ends. A forked
 // process has the arguments, the environment, the folder, the standard files and the parent of the client,
 // also in /proc, and dies with it.
-// A request is a message of three numbers: the bytes that follow it, the arguments and the parent; with it come
-// the standard files and the folder. Then come arguments and environment, each text with its final zero.
+// A request is a message of three numbers: the bytes that follow it, the arguments and the parent; with it
+// come the standard files and the folder. Then come arguments and environment, each text with its final zero.
 // Answers are the process id and the wait status.
 #include <dlfcn.h>
 #include <linux/prctl.h>
@@ -24,7 +24,7 @@ namespace {
 
 using Main = int (*)(int, char**, char**);
 Main program;
-pid_t parent = 0;    // of the client
+pid_t parent = 0;  // of the client
 
 struct Run {
   pid_t pid;
@@ -131,7 +131,7 @@ void end_runs() {
 }
 
 int serve(int, char** argv, char**) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);    // with the test
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the test
   const int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address = {AF_UNIX, ""};
   // It gets its name when it can be connected to.
@@ -149,7 +149,7 @@ int serve(int, char** argv, char**) {
     for (int i = 0; i < num_runs; ++i) waits[i + 2] = {runs[i].client, POLLRDHUP, 0};
     if (poll(waits, static_cast<nfds_t>(num_runs + 2), -1) < 0) continue;
     for (int i = 0; i < num_runs; ++i)
-      if (waits[i + 2].revents != 0) kill(runs[i].pid, SIGKILL);    // its client is dead
+      if (waits[i + 2].revents != 0) kill(runs[i].pid, SIGKILL);  // its client is dead
     if (waits[1].revents != 0) {
       signalfd_siginfo which;
       if (read(signals, &which, sizeof which) > 0) end_runs();

@@ -1,6 +1,7 @@
 # Sourced by scripts that start ranks many times. Most of a start is the loading of LibTorch. load_program loads the
 # program once, as a server that forks itself for every start (fork_server.cpp), and sets `loaded`: the command to use in
 # place of the program, also after mpirun. Its processes look like the program's own.
+# shellcheck disable=SC2034  # for the sourcing script
 loaded=()
 
 # load_program PROGRAM FOLDER [LIBRARY...]: the server's files are in the folder, where the caller lists nothing; the
