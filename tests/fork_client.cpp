@@ -32,17 +32,12 @@ void send_all(int server, const char* text, size_t size) {
   }
 }
 
-// Waits for the server, which may still be loading.
 int connect_to(const char* path) {
   sockaddr_un address = {AF_UNIX, ""};
   strncpy(address.sun_path, path, sizeof address.sun_path - 1);
   const int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  for (int i = 0; i < 30000; ++i) {
-    if (connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return server;
-    if (errno != ENOENT && errno != ECONNREFUSED) break;
-    usleep(10000);
-  }
-  give_up(path);
+  if (connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) give_up(path);
+  return server;
 }
 
 int receive_number(int server) {

@@ -1,11 +1,11 @@
 // A library that is preloaded into shardmark-torch, so that tests can start it hundreds of times: loading its
-// libraries takes most of a start. The program is loaded once, waits at a socket, whose path is its only
-// argument, and forks itself for every start. fork_client.cpp asks for a start, and ends as it ends. A forked
-// process has the arguments, the environment, the folder, the standard files and the parent of the client,
-// also in /proc, and dies with it.
-// A request is a message of three numbers: the bytes that follow it, the arguments and the parent; with it
-// come the standard files and the folder. Then come arguments and environment, each text with its final zero.
-// Answers are the process id and the wait status.
+// libraries takes most of a start. The program is loaded once, waits at a socket, and forks itself for every
+// start. Its arguments are the path of the socket and the process with which it ends. fork_client.cpp asks
+// for a start, and ends as it ends. A forked process has the arguments, the environment, the folder, the
+// standard files and the parent of the client, also in /proc, and dies with it. A request is a message of
+// three numbers: the bytes that follow it, the arguments and the parent; with it come the standard files and
+// the folder. Then come arguments and environment, each text with its final zero. Answers are the process id
+// and the wait status.
 #include <dlfcn.h>
 #include <linux/prctl.h>
 #include <poll.h>
@@ -131,7 +131,8 @@ void end_runs() {
 }
 
 int serve(int, char** argv, char**) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the test
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != atoi(argv[2])) _exit(0);  // it ended while the libraries were loaded
   const int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address = {AF_UNIX, ""};
   // It gets its name when it can be connected to.

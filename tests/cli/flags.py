@@ -77,7 +77,7 @@ class Server:
     def load(self, program):
         """The program and the path of its socket, once it waits there."""
         path = str(self.folder.parent / pathlib.Path(program).name)
-        server = subprocess.Popen([program, path], env=dict(self.environment, LD_PRELOAD=SERVER))
+        server = subprocess.Popen([program, path, str(os.getpid())], env=dict(self.environment, LD_PRELOAD=SERVER))
         while not os.path.exists(path):
             if server.poll() is not None: sys.exit(f"FAILED: the fork server of {program} ended with {server.returncode}")
             time.sleep(0.01)
