@@ -11,8 +11,8 @@ namespace shardmark {
 // that returns late shows that something else ran on the core meanwhile: another program, or another rank of
 // the job where there are more ranks than cores. From then on, waits of this process sleep between polls,
 // because the scheduler takes a thread that yields for one that computes: it would get as much of the core as
-// the work that it waits for. A sleep is a sixteenth of the time waited so far, from 20 us to 0.5 ms, so a wait
-// ends late by about 6 % at most. Every 100 ms a wait yields again, to see whether the core is free.
+// the work that it waits for. A sleep is a sixteenth of the time waited so far, from 20 us to 0.5 ms, so a
+// wait ends late by about 6 % at most. Every 100 ms a wait yields again, to see whether the core is free.
 class Backoff {
  public:
   void pause();

@@ -45,7 +45,7 @@ print(*sorted((f"{float(row['step']) * 1e6:.4g}" for row in rows), key=float), "
 EOS
 ) || fail "what the study holds"
 [ "$printed" = "$kept " ] || [ "$printed" = "$kept" ] || fail "the study says $kept where $printed was printed"
-"$shardmark" report "$scratch/own.h5" --table collectives >"$scratch/out" 2>"$scratch/err" && grep -q '1 KiB' "$scratch/out" || fail "no table of it"
+"$shardmark" report "$scratch/own.h5" --table collectives >"$scratch/out" 2>"$scratch/err" && grep -q '^1,024 ' "$scratch/out" || fail "no table of it"
 
 refused() { # the text of the one line, then the arguments
   local words=$1

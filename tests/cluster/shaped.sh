@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # NEEDS torch
-# ALONE it compares speeds.
 # Measures a suite on two nodes with a link of a given rate. The nodes are namespaces of this machine with one rank
 # each, bound to its own core. With only the program as an argument this is a test: no study may show more bandwidth
 # than the link has.
