@@ -25,7 +25,8 @@ struct ShownUnit {
 };
 constexpr ShownUnit kShownUnits[] = {{"s", "ms", Show::milliseconds},
                                      {"bytes", "MiB", Show::mebibytes},
-                                     {"bytes/step", "MB", Show::megabytes}};
+                                     {"bytes/step", "MB", Show::megabytes},
+                                     {"FLOP", "GFLOP", Show::billions}};
 
 std::string definition_of(std::string_view measure) {
   const auto* const row = std::find_if(std::begin(kMeasures), std::end(kMeasures),
@@ -103,7 +104,9 @@ std::vector<Quantity> derived() {
        "model FLOPs per rank and step, with half of attention's (a causal kernel computes no more), / step "
        "time / the FLOP/s that a large matrix product reaches on a rank's device: the best of all starts of "
        "the study. Not given above 100 %."},
-      {"predicted_peak_bytes", "predicted", "MiB", Show::mebibytes, predicted_peak_memory, ""},
+      {"predicted_peak_bytes", "predicted", "MiB", Show::mebibytes, predicted_peak_memory,
+       "parameters, gradients, optimizer state, slots and activations together, on the rank that needs "
+       "most."},
       {"peak_error", "error", "%", Show::difference, of<&Measures::peak_bytes>,
        "measured / predicted - 1, predicted: all five together.", predicted_peak_memory},
       {"parameter_error", "error", "%", Show::difference, of<&Measures::parameter_bytes>, kOffPrediction,
@@ -159,6 +162,8 @@ double in_unit(const Quantity& quantity, double value) {
       return value / cells::kMebi;
     case Show::megabytes:
       return value / 1e6;
+    case Show::billions:
+      return value / 1e9;
     case Show::percent:
       return value * 100;
     default:

@@ -21,8 +21,9 @@ struct Quantity {
     milliseconds,  // of seconds
     mebibytes,     // of bytes
     megabytes,     // of bytes, 10^6
-    percent,       // of a ratio
-    difference,    // from what was predicted, in percent with its sign
+    billions,
+    percent,     // of a ratio
+    difference,  // from what was predicted, in percent with its sign
   };
   std::string_view name;
   std::string heading, unit;  // of a column, unless a table says otherwise

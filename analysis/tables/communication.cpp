@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "analysis/frame/known.h"
+#include "analysis/frame/phase_traffic.h"
 #include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/predict/predictor.h"
@@ -18,24 +19,6 @@ struct MovedPoint {
   strategies::StepTraffic by_phase;  // nothing where no program was recorded
 };
 
-ColumnsOf<MovedPoint> phase_columns(const char* name,
-                                    strategies::PhaseTraffic strategies::StepTraffic::*phase) {
-  const auto unless_unknown = [](const MovedPoint& row, const Cell& cell) {
-    return row.by_phase == strategies::StepTraffic{} ? cells::words("") : cell;
-  };
-  return {
-      {{"operations", "", true, true, name},
-       [=](const auto& row) {
-         return unless_unknown(row, cells::count((row.by_phase.*phase).num_operations));
-       },
-       "that rank 0 started in the phase, as recorded. backward: until the update begins, including the "
-       "rest of the gradients; update: including the all-reduce for the gradient norm and the "
-       "distribution of updated parameters."},
-      {{"traffic", "MB", true, true, name},
-       [=](const auto& row) { return unless_unknown(row, cells::number((row.by_phase.*phase).bytes / 1e6)); },
-       "payload x ring factor of these operations, MB = 10^6 bytes."}};
-}
-
 }  // namespace
 
 Table communication_table(const MergedPoints& points) {
@@ -48,17 +31,15 @@ Table communication_table(const MergedPoints& points) {
       rows.push_back({merged, by_phase});
   }
   const TrainingColumns labels(points);
-  Table table =
-      make_table("phases.communication", "Communication of a step: counted, predicted, and by phase",
-                 join(via(&MovedPoint::merged, labels.columns()),
-                      columns_of<MovedPoint>({{"num_operations"},
-                                              {"traffic_bytes", "traffic"},
-                                              {"predicted_traffic_bytes", "traffic"},
-                                              {"traffic_error", "traffic"}}),
-                      phase_columns("forward", &strategies::StepTraffic::forward),
-                      phase_columns("backward", &strategies::StepTraffic::backward),
-                      phase_columns("update", &strategies::StepTraffic::update)),
-                 rows);
+  Table table = make_table(
+      "phases.communication", "Communication of a step: counted, predicted, and by phase",
+      join(via(&MovedPoint::merged, labels.columns()),
+           columns_of<MovedPoint>({{"num_operations"},
+                                   {"traffic_bytes", "traffic"},
+                                   {"predicted_traffic_bytes", "traffic"},
+                                   {"traffic_error", "traffic"}}),
+           through<MovedPoint>([](const MovedPoint& row) { return row.by_phase; }, phase_traffic_columns())),
+      rows);
   table.explanations.emplace_back(
       "What a transport sends depends on its algorithms. Transport mpi sends exactly the ring bytes, except "
       "for an all-reduce of up to 4 KiB among up to 8 ranks, where every rank sends all of it to every "

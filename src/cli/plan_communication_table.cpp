@@ -1,6 +1,7 @@
 // The communication of a step in each of its phases, by the strategies' formulas.
 #include <set>
 
+#include "analysis/frame/phase_traffic.h"
 #include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
 
@@ -27,18 +28,6 @@ ColumnsOf<Point> moving_columns() {
               strategy);
 }
 
-ColumnsOf<TrafficRow> phase_columns(const char* name,
-                                    strategies::PhaseTraffic strategies::StepTraffic::*phase) {
-  return {
-      {{"operations", "", true, false, name},
-       [=](const auto& row) { return cells::count((row.traffic.*phase).num_operations); },
-       "collectives that a rank starts in this phase. Backward lasts until the update, which includes the "
-       "all-reduce of the gradient's norm and the distribution of updated parameters."},
-      {{"traffic", "MiB", true, false, name},
-       [=](const auto& row) { return cells::mebibytes((row.traffic.*phase).bytes); },
-       "what a ring sends for these operations: payload x ring factor, mean over ranks."}};
-}
-
 }  // namespace
 
 // Points with the same communication share a row.
@@ -56,9 +45,8 @@ Table communication_table(const std::vector<const Point*>& points, const Expecta
   }
   Table table = make_table(
       "communication", "Communication of a step by phase",
-      join(via(&TrafficRow::point, settings), phase_columns("forward", &strategies::StepTraffic::forward),
-           phase_columns("backward", &strategies::StepTraffic::backward),
-           phase_columns("update", &strategies::StepTraffic::update)),
+      join(via(&TrafficRow::point, settings),
+           through<TrafficRow>([](const TrafficRow& row) { return row.traffic; }, phase_traffic_columns())),
       rows);
   table.explanations.emplace_back("A strategy and number of ranks without a row communicates nothing.");
   return table;

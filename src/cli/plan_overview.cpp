@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 
+#include "analysis/frame/quantities.h"
 #include "analysis/frame/rows.h"
 #include "cli/plan_tables.h"
 
@@ -40,8 +41,14 @@ void add(Needs& needs, const Point& point, const Expectation& expectation) {
 }
 
 ColumnsOf<Needs> needs_columns() {
-  const auto if_known = [](auto cell) {
-    return [cell](const Needs& row) { return row.is_known() ? cell(row) : cells::words(""); };
+  const auto of_quantity = [](const Shown& shown) {
+    auto column = through<Needs>([](const Needs& row) { return as_merged(*row.shown, row.expectation); },
+                                 columns_of({shown}))
+                      .front();
+    column.cell = [cell = std::move(column.cell)](const Needs& row) {
+      return row.is_known() ? cell(row) : cells::words("");
+    };
+    return column;
   };
   return {{{"strategy", "", false}, [](const auto& row) { return cells::words(row.strategy); }},
           {{"ranks"},
@@ -49,21 +56,10 @@ ColumnsOf<Needs> needs_columns() {
            "the most on which the suite measures this strategy. The row is that point's row of the table "
            "training; "
            "of a search for the largest batch, with a batch of 1."},
-          {{"memory", "MiB"},
-           if_known([](const Needs& row) { return cells::mebibytes(row.expectation.total_bytes()); }),
-           "peak on the rank that needs most, activations included."},
-          {{"compute", "GFLOP"},
-           if_known([](const Needs& row) { return cells::number(row.expectation.flops_per_step / 1e9); }),
-           "per rank and step."},
-          {{"traffic", "MiB"},
-           if_known([](const Needs& row) { return cells::mebibytes(row.expectation.cost.traffic_bytes); }),
-           "per rank and step: payload x ring factor, mean over ranks."},
-          {{"calls"},
-           if_known([](const Needs& row) {
-             const int64_t operations = row.expectation.cost.num_operations;
-             return operations == 0 ? cells::words("") : cells::count(operations);
-           }),
-           "collective operations per rank and step; the table training calls them operations."},
+          of_quantity({"predicted_peak_bytes", "", "memory"}),
+          of_quantity({"flops_per_step", "", "compute"}),
+          of_quantity({"predicted_traffic_bytes", "", "traffic"}),
+          of_quantity({"num_operations"}),
           {{"on fewer", "MiB"},
            [](const auto& row) {
              if (!row.needs_more_on_fewer()) return cells::words("");

@@ -31,6 +31,10 @@ struct PlanTotals {
 };
 PlanTotals plan_totals(const std::vector<Point>& plan, const Expectations& expected);
 
+// What is expected of a point, as the predicted measures of a study's points: the quantities of
+// analysis/frame/quantities.h are its columns.
+MergedPoint as_merged(const Point& point, const Expectation& expectation);
+
 // The single tables.
 Table auto_table(const std::vector<const Point*>& points, const World& world);
 Table training_table(const std::vector<const Point*>& points, const Expectations& expected,

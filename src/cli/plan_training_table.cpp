@@ -1,5 +1,6 @@
 // The table of training points: predicted memory by part, compute and traffic. Settings that neighbouring
 // points share become a heading.
+#include "analysis/frame/quantities.h"
 #include "analysis/table/axis_columns.h"
 #include "cli/plan_tables.h"
 #include "strategies/activations.h"
@@ -10,6 +11,7 @@ namespace {
 struct Expected {
   const Point* point;
   Expectation e;
+  MergedPoint merged;
   // The predicted result of a search for the largest batch; 0: not a search, or the memory is unknown.
   int64_t largest_batch = 0;
 };
@@ -32,38 +34,27 @@ ColumnsOf<Expected> point_setting_columns() {
 }
 
 ColumnsOf<Expected> cost_columns() {
-  const char *const memory = "memory per rank", *const step = "per rank and step";
-  const auto mebibytes_of = [](double strategies::Cost::*bytes) {
-    return [bytes](const Expected& row) { return cells::mebibytes(row.e.cost.*bytes); };
-  };
-  return {{choice_column("strategy"), [](const auto& row) { return strategy_cell(row.point->training); }},
-          {{"batch", "per rank"}, [](const auto& row) { return batch_cell(*row.point); }},
-          {{"fits", "per rank", true, true},
-           [](const auto& row) {
-             return cells::unless_default(row.largest_batch == 0, cells::count(row.largest_batch));
-           },
-           "the largest batch by the memory of a rank, the program's buffers and the activations of the "
-           "model's table; the report compares it with the one found."},
-          {{"ranks", ""}, [](const auto& row) { return cells::count(row.point->ranks); }},
-          {{"parameters", "MiB", true, false, memory}, mebibytes_of(&strategies::Cost::parameter_bytes)},
-          {{"gradients", "MiB", true, false, memory}, mebibytes_of(&strategies::Cost::gradient_bytes)},
-          {{"optimizer", "MiB", true, false, memory}, mebibytes_of(&strategies::Cost::optimizer_bytes)},
-          {{"transient", "MiB", true, false, memory}, mebibytes_of(&strategies::Cost::transient_bytes)},
-          {{"activations", "MiB", true, false, memory},
-           [](const auto& row) { return cells::mebibytes(row.e.activation_bytes); },
-           "at the height of a step, by the model's table: what forward keeps for backward and what the "
-           "backward of a block needs."},
-          {{"total", "MiB", true, false, memory},
-           [](const auto& row) { return cells::mebibytes(row.e.total_bytes()); },
-           "of the rank that has most: the buffers of its program, which tests compare with what strategies "
-           "allocate."},
-          {{"compute", "GFLOP", true, false, step},
-           [](const auto& row) { return cells::number(row.e.flops_per_step / 1e9); }},
-          {{"traffic", "MiB", true, false, step},
-           mebibytes_of(&strategies::Cost::traffic_bytes),
-           "what a ring sends: payload x ring factor, mean over ranks."},
-          {{"operations", "", true, false, step},
-           [](const auto& row) { return cells::count(row.e.cost.num_operations); }}};
+  constexpr std::string_view kMemory = "memory per rank", kStep = "per rank and step";
+  const ColumnsOf<Expected> point = {
+      {choice_column("strategy"), [](const auto& row) { return strategy_cell(row.point->training); }},
+      {{"batch", "per rank"}, [](const auto& row) { return batch_cell(*row.point); }},
+      {{"fits", "per rank", true, true},
+       [](const auto& row) {
+         return cells::unless_default(row.largest_batch == 0, cells::count(row.largest_batch));
+       },
+       "the largest batch by the memory of a rank, the program's buffers and the activations of the "
+       "model's table; the report compares it with the one found."},
+      {{"ranks", ""}, [](const auto& row) { return cells::count(row.point->ranks); }}};
+  return join(point, through<Expected>([](const Expected& row) -> const MergedPoint& { return row.merged; },
+                                       columns_of({{"predicted_parameter_bytes", kMemory, "parameters"},
+                                                   {"predicted_gradient_bytes", kMemory, "gradients"},
+                                                   {"predicted_optimizer_bytes", kMemory, "optimizer"},
+                                                   {"predicted_transient_bytes", kMemory, "transient"},
+                                                   {"predicted_activation_bytes", kMemory, "activations"},
+                                                   {"predicted_peak_bytes", kMemory, "total"},
+                                                   {"flops_per_step", kStep, "compute"},
+                                                   {"predicted_traffic_bytes", kStep, "traffic"},
+                                                   {"num_operations", kStep}})));
 }
 
 int64_t largest_batch_of(const Point& point, const Expectation& of_one, int64_t limit_bytes) {
@@ -74,6 +65,21 @@ int64_t largest_batch_of(const Point& point, const Expectation& of_one, int64_t 
 
 }  // namespace
 
+MergedPoint as_merged(const Point& point, const Expectation& expectation) {
+  MergedPoint merged;
+  merged.point = point;
+  Measures& m = merged.measures;
+  m.predicted_parameter_bytes = expectation.cost.parameter_bytes;
+  m.predicted_gradient_bytes = expectation.cost.gradient_bytes;
+  m.predicted_optimizer_bytes = expectation.cost.optimizer_bytes;
+  m.predicted_transient_bytes = expectation.cost.transient_bytes;
+  m.predicted_activation_bytes = expectation.activation_bytes;
+  m.flops_per_step = expectation.flops_per_step;
+  m.predicted_traffic_bytes = expectation.cost.traffic_bytes;
+  m.num_operations = expectation.cost.num_operations;
+  return merged;
+}
+
 Cell batch_cell(const Point& p) {
   return p.training.batch_size == kLargest ? cells::words("largest") : cells::count(p.training.batch_size);
 }
@@ -82,7 +88,8 @@ Table training_table(const std::vector<const Point*>& points, const Expectations
                      int64_t limit_bytes) {
   std::vector<Expected> rows;
   for (const Point* point : points) {
-    rows.push_back({point, expected.at(point)});
+    const Expectation& expectation = expected.at(point);
+    rows.push_back({point, expectation, as_merged(*point, expectation)});
     if (limit_bytes > 0 && point->training.batch_size == kLargest)
       rows.back().largest_batch = largest_batch_of(*point, rows.back().e, limit_bytes);
   }
