@@ -24,9 +24,16 @@ if [[ -z ${SHARDMARK_OWN_MEMORY:-} ]]; then
   export SHARDMARK_OWN_MEMORY=${own_group:-yes}
 fi
 
-# At the end of a script: a group can be removed when nothing is in it any more.
+# At the end of a script. A group can be removed when nothing is in it: what ends with the script goes to the parent, and
+# killed processes take a moment.
 leave_own_memory() {
+  local turn pid parent
   [[ $SHARDMARK_OWN_MEMORY == /* ]] || return 0
-  echo $$ 2>/dev/null >"$(dirname "$SHARDMARK_OWN_MEMORY")/cgroup.procs"
-  rmdir "$SHARDMARK_OWN_MEMORY" 2>/dev/null || true
+  parent=$(dirname "$SHARDMARK_OWN_MEMORY")
+  for turn in {1..50}; do
+    while read -r pid; do echo "$pid" 2>/dev/null >"$parent/cgroup.procs" || true; done <"$SHARDMARK_OWN_MEMORY/cgroup.procs"
+    if rmdir "$SHARDMARK_OWN_MEMORY" 2>/dev/null; then return 0; fi
+    sleep 0.1
+  done
+  return 0
 }
