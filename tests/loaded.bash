@@ -17,8 +17,10 @@ load_program() {
   LD_PRELOAD=$(IFS=:; echo "${libraries[*]}") "$program-torch" "$folder/socket" "$own" </dev/null >"$folder/server.log" 2>&1 &
   server=$!
   disown "$server"    # it is none of the script's jobs, and ends by itself when the script does
+  local limit=$((SECONDS + 300))
   until [[ -S $folder/socket ]]; do
-    kill -0 "$server" 2>/dev/null || return 0
+    if ! kill -0 "$server" 2>/dev/null; then return 0; fi
+    if [[ $SECONDS -ge $limit ]]; then kill -KILL "$server"; return 0; fi
     sleep 0.05
   done
   if "$folder/fork_client" "$folder/socket" "$program" --version >/dev/null 2>&1; then

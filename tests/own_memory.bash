@@ -20,7 +20,7 @@ if [[ -z ${SHARDMARK_OWN_MEMORY:-} ]]; then
     fi
   fi
   exec {own_lock}>"/tmp/shardmark-shared-memory-$(id -u).lock"
-  flock "$own_lock"
+  flock -w 1500 "$own_lock" || { echo "FAILED: another script has held /tmp/shardmark-shared-memory-$(id -u).lock for 1500 s"; exit 1; }
   export SHARDMARK_OWN_MEMORY=${own_group:-yes}
 fi
 

@@ -39,25 +39,21 @@ std::optional<Quantity> quantity_of(const MeasureRow& row) {
   return std::visit(
       [&](auto member) -> std::optional<Quantity> {
         using Value = std::decay_t<decltype(Measures().*member)>;
-        if constexpr (std::is_same_v<Value, std::string>) return std::nullopt;
-        const auto* const found = std::find_if(std::begin(kShownUnits), std::end(kShownUnits),
-                                               [&](const ShownUnit& one) { return one.stored == row.unit; });
-        const bool is_known = found != std::end(kShownUnits);
-        Show show = is_known ? found->show : Show::number;
-        if constexpr (std::is_same_v<Value, int64_t>) show = Show::count;
-        std::string heading = row.heading == nullptr ? row.name : row.heading;
-        std::replace(heading.begin(), heading.end(), '_', ' ');
-        return Quantity{row.name,
-                        heading,
-                        is_known ? found->unit : row.unit,
-                        show,
-                        [member](const MergedPoint& merged) {
-                          if constexpr (std::is_same_v<Value, std::string>)
-                            return Measures::kNone;
-                          else
-                            return static_cast<double>(merged.measures.*member);
-                        },
-                        definition_of(row.name)};
+        if constexpr (std::is_same_v<Value, std::string>) {
+          return std::nullopt;
+        } else {
+          Quantity quantity{
+              row.name,
+              row.heading == nullptr ? row.name : row.heading,
+              row.unit,
+              std::is_same_v<Value, int64_t> ? Show::count : Show::number,
+              [member](const MergedPoint& merged) { return static_cast<double>(merged.measures.*member); },
+              definition_of(row.name)};
+          std::replace(quantity.heading.begin(), quantity.heading.end(), '_', ' ');
+          for (const auto& [stored, unit, show] : kShownUnits)
+            if (stored == row.unit) quantity.unit = unit, quantity.show = show;
+          return quantity;
+        }
       },
       row.member);
 }

@@ -9,10 +9,11 @@ namespace shardmark {
 
 // On a core that nobody else wants, a wait only polls and yields, so that it ends as soon as it can. A yield
 // that returns late shows that something else ran on the core meanwhile: another program, or another rank of
-// the job where there are more ranks than cores. From then on, waits of this process sleep between polls,
-// because the scheduler takes a thread that yields for one that computes: it would get as much of the core as
-// the work that it waits for. A sleep is a sixteenth of the time waited so far, from 20 us to 0.5 ms, so a
-// wait ends late by about 6 % at most. Every 100 ms a wait yields again, to see whether the core is free.
+// the job where there are more ranks than cores. From then on, waits of this process sleep between polls.
+// A yield would not do: before Linux 6.6 a thread that yields gets as much of the core as the work that it
+// waits for, and since then it gets the core back only after the other's slice. A sleep is a sixteenth of the
+// time waited so far, from 20 us to 0.5 ms, so a wait ends late by about 6 % at most. Every 100 ms a wait
+// yields again, to see whether the core is free.
 class Backoff {
  public:
   void pause();

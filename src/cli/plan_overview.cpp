@@ -19,12 +19,13 @@ namespace {
 struct Needs {
   std::string strategy;
   const Point* shown = nullptr;
-  Expectation expectation = {};
+  MergedPoint expected = {};      // of `shown`
   const Point* larger = nullptr;  // on fewer ranks, with the highest memory of those
   double larger_bytes = 0;
 
   bool is_known() const { return shown->training.strategy.name != "auto"; }  // `auto` is resolved at run time
-  bool needs_more_on_fewer() const { return is_known() && larger_bytes > expectation.total_bytes(); }
+  bool needs_more_on_fewer() const { return is_known() && larger_bytes > total_bytes(); }
+  double total_bytes() const { return expected.measures.predicted_peak_bytes(); }
 };
 
 void add(Needs& needs, const Point& point, const Expectation& expectation) {
@@ -35,14 +36,14 @@ void add(Needs& needs, const Point& point, const Expectation& expectation) {
   };
   if (needs.shown != nullptr && point.ranks <= needs.shown->ranks)
     return note_larger(point, expectation.total_bytes());
-  if (needs.shown != nullptr) note_larger(*needs.shown, needs.expectation.total_bytes());
+  if (needs.shown != nullptr) note_larger(*needs.shown, needs.total_bytes());
   needs.shown = &point;
-  needs.expectation = expectation;
+  needs.expected = as_merged(point, expectation);
 }
 
 ColumnsOf<Needs> needs_columns() {
   const auto of_quantity = [](const Shown& shown) {
-    auto column = through<Needs>([](const Needs& row) { return as_merged(*row.shown, row.expectation); },
+    auto column = through<Needs>([](const Needs& row) -> const MergedPoint& { return row.expected; },
                                  columns_of({shown}))
                       .front();
     column.cell = [cell = std::move(column.cell)](const Needs& row) {

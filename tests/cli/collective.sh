@@ -57,8 +57,9 @@ refused() { # the text of the one line, then the arguments
 }
 refused "-n: the number of ranks in all commands" all_reduce -n 5
 refused "-o: a file to write in all commands; the operator is --op max" all_reduce -o max
+refused "the operator is --op prod" all_reduce -o prod
 refused "-g: one rank has one GPU" all_reduce -g 8
-refused "own.h5" all_reduce -b 8 -e 8 -o "$scratch/own.h5"
+refused "own.h5 exists; choose another output" all_reduce -b 8 -e 8 -o "$scratch/own.h5"
 refused "average of integers" all_reduce -d int32 --op avg
 refused "--minbytes 8 is above --maxbytes 4" all_reduce -b 8 -e 4
 refused "makes more than 100000 sizes" all_reduce -b 8 -e 1TiB -i 1

@@ -78,7 +78,9 @@ class Server:
         """The program and the path of its socket, once it waits there."""
         path = str(self.folder.parent / pathlib.Path(program).name)
         server = subprocess.Popen([program, path, str(os.getpid())], env=dict(self.environment, LD_PRELOAD=SERVER))
+        limit = time.monotonic() + 300
         while not os.path.exists(path):
+            if time.monotonic() > limit: sys.exit(f"FAILED: the fork server of {program} opened no socket within 300 s")
             if server.poll() is not None: sys.exit(f"FAILED: the fork server of {program} ended with {server.returncode}")
             time.sleep(0.01)
         return program, path

@@ -162,12 +162,11 @@ inline const Outcomes& train_single(Case c, Communicator& alone, int64_t ranks) 
   c.accumulation = 1;
   static std::map<std::string, Outcomes> trained;
   const std::string key = fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", alone.device().str(), c.model, c.optimizer,
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", alone.device().str(), c.model, c.optimizer,
       to_text(c.data), static_cast<int>(c.dtype), c.precision ? static_cast<int>(c.precision->compute) : -1,
       c.precision ? static_cast<int>(c.precision->master) : -1,
       c.precision ? static_cast<int>(c.precision->reduce) : -1, c.batch_size, c.num_steps, c.clip_norm,
-      c.recompute, c.gpu_forms, c.own_gathers, c.norm_every);
-  if (c.fused || c.graph) return trained[key + " on a GPU"] = train(c, "single", alone);
+      c.recompute, c.gpu_forms, c.own_gathers, c.norm_every, c.fused != nullptr, c.graph);
   const auto found = trained.find(key);
   return found == trained.end() ? trained[key] = train(c, "single", alone) : found->second;
 }

@@ -119,7 +119,7 @@ TEST(Peaks, OfATrainingRunAreThoseOfAPoint) {
   Record run = with_peaks(training_record("ddp", 2, 4, 0.1), 1e12, 2e12);
   const std::vector<StudyData> points = {study_of({run})};
   run.point.workload = "train";
-  run.measures.mfu = mfu_of(run.measures);  // computed when a study is read
+  run.measures.mfu = mfu_of(run.measures);  // as a run stores it
   const Table runs = runs_table({study_of({run})});
   for (const char* column : {"MFU", "of matmul"})
     EXPECT_EQ(cell(runs, 0, column).text, shown(points, column)) << column;

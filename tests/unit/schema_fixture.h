@@ -15,7 +15,6 @@
 #include "schema/fields.h"
 #include "schema/stored.h"
 #include "schema/study.h"
-#include "schema/throughput.h"
 
 namespace shardmark {
 
@@ -93,7 +92,6 @@ inline Record filled_record(int64_t number) {
   record.id = "record-" + std::to_string(number);
   record.point.ranks = 2 + number % 7;  // a value that a run can have; the reader checks it
   record.point.repeat = 1 + number % 5;
-  record.measures.mfu = mfu_of(record.measures);  // computed when a study is read
   for (const SeriesInfo& info : kSeries) {
     const bool one_column = info.name == "peak";
     if (info.name == "optimizer") continue;  // the point lacks this series

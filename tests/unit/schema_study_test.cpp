@@ -28,7 +28,6 @@ std::vector<Record> mixed_records() {
   records[2].measures.loss_last = std::numeric_limits<double>::infinity();
   records[2].measures.loss_first = -std::numeric_limits<double>::infinity();
   records[2].measures.step_s = 0.1 + 0.2;  // needs all 17 digits
-  records[2].measures.mfu = mfu_of(records[2].measures);
   records[2].measures.accuracy = std::numeric_limits<double>::denorm_min();
   records[2].samples.resize(1);
   return records;

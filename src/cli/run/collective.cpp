@@ -23,6 +23,8 @@
 #include "device/meter.h"
 #include "doctor/placement.h"
 #include "plan/choice_axis.h"
+#include "schema/file.h"
+#include "schema/journal.h"
 #include "schema/step_statistics.h"
 #include "schema/study.h"
 #include "specs/collectives.h"
@@ -125,8 +127,9 @@ SizeSweep read_sweep(const CollectiveFlags& flags, int num_ranks) {
 
 // nccl-tests has -o for the operator.
 void refuse_operator_as_output(const std::string& output) {
-  const std::vector<std::string> known = specs::reduction_names();
-  if (kReductions.contains(output) || std::find(known.begin(), known.end(), output) != known.end())
+  std::vector<std::string> words = specs::reduction_names();
+  words.insert(words.end(), {"avg", "prod", "all"});
+  if (std::find(words.begin(), words.end(), output) != words.end())
     throw UsageError("-o: a file to write in all commands; the operator is --op " + output);
 }
 
@@ -257,13 +260,17 @@ void print_foot(const CollectiveFlags& flags, const Totals& totals) {
                   totals.busbw_gb_s / static_cast<double>(std::max<int64_t>(totals.num_values, 1))));
 }
 
-// Opens the study that `flags` ask for, on rank 0.
+// Opens the study that `flags` ask for, on rank 0. Collective.
 std::optional<Study> open_study(const CollectiveFlags& flags, const Ranks& ranks, const Preflight& checked,
-                                const Communicator& comm, Environment environment) {
+                                const Communicator& comm, const Resources& resources) {
   std::optional<Study> study;
   if (flags.output.empty()) return study;
+  Environment environment = describe_environment(*ranks.world, checked.device, resources);
   together(*ranks.world, [&] {
     if (ranks.world->rank() != 0) return;
+    // Study::create names --resume, which this command does not have.
+    if (file_exists(flags.output) || file_exists(journal_path(flags.output)))
+      throw UsageError(flags.output + " exists; choose another output");
     environment.command_line = command_line();
     environment.transport = comm.transport();
     checked.keep_in(environment);
@@ -290,8 +297,7 @@ int run(const CollectiveFlags& flags) {
     comm = make_communicator(transport_for(flags.world, device), world, device, resources.communication());
   });
 
-  std::optional<Study> study =
-      open_study(flags, ranks, checked, *comm, describe_environment(world, device, resources));
+  std::optional<Study> study = open_study(flags, ranks, checked, *comm, resources);
   const bool prints = world.rank() == 0;
   checked.print_warnings(/*quiet=*/true);
   if (prints && world.size() == 1)
