@@ -83,7 +83,7 @@ target_link_libraries(threads_tests PRIVATE shardmark_options GTest::gtest_main 
 if(SHARDMARK_SANITIZE OR SHARDMARK_FUZZ)
   target_link_libraries(threads_tests PRIVATE shardmark_analysis_side)
 else()
-  file(GLOB _tested CONFIGURE_DEPENDS src/base/*.cpp src/comm/watch/*.cpp src/comm/mpi/engine/*.cpp)
+  file(GLOB _tested CONFIGURE_DEPENDS src/base/*.cpp src/comm/watch/*.cpp src/comm/pt2pt/engine/*.cpp)
   target_sources(threads_tests PRIVATE ${_tested})
   target_compile_options(threads_tests PRIVATE -O1 -g1 -fsanitize=thread)
   target_link_options(threads_tests PRIVATE -fsanitize=thread)

@@ -29,7 +29,7 @@ void add_world_flags(CLI::App& app, WorldFlags& flags) {
       ->capture_default_str();
   auto* transport =
       app.add_option("--transport", flags.transport,
-                     "auto: nccl on GPUs, else mpi; or one that `shardmark list` names, with its options")
+                     "auto: nccl on GPUs, else pt2pt; or one that `shardmark list` names, with its options")
           ->check(&check_transport)
           ->capture_default_str();
   offer(transport, {.words = [] {

@@ -12,7 +12,7 @@ namespace shardmark {
 
 struct WorldFlags {
   std::string device = "auto";     // auto, cpu, cuda
-  std::string transport = "auto";  // auto, mpi, nccl
+  std::string transport = "auto";  // auto, or a name of specs/specs.h
   std::string bind = "auto";       // auto, none
   int threads = 0;                 // per rank; 0: see set_threads
   double timeout_s = 600;          // timeout of the watchdog

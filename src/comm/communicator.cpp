@@ -113,7 +113,11 @@ void Work::wait() {
   if (notes != nullptr) notes->completed(number_);
 }
 
-Work Communicator::start(const Call& call) {
+Work Communicator::start(const Call& call) { return begin(call, &Communicator::do_start); }
+
+void Communicator::run(const Call& call) { begin(call, &Communicator::do_run).wait(); }
+
+Work Communicator::begin(const Call& call, std::unique_ptr<Operation> (Communicator::*start)(const Call&)) {
   check(call, rank(), size());
   const Timeline::Exposed exposed(cpu_only(accounts_->timeline), exposed_kind_);
   const specs::CollectiveRow& row = specs::collective(call.what);
@@ -127,7 +131,7 @@ Work Communicator::start(const Call& call) {
   const int64_t number =
       heartbeat_ == nullptr ? 0 : heartbeat_->started(row.name.c_str(), payload_bytes, peer_of(call));
   auto operation = in_step(
-      size(), [&] { return where(row.name, number); }, [&] { return do_start(call); });
+      size(), [&] { return where(row.name, number); }, [&] { return (this->*start)(call); });
   if (heartbeat_ != nullptr) {
     if (!operation)
       heartbeat_->completed(number);

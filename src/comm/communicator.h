@@ -125,6 +125,9 @@ class Communicator {
   // Starts any operation; the functions below are shorthands. Throws ContractError if the tensors do not fit
   // the operation.
   Work start(const Call& call);
+  // Starts an operation and waits for it. With transport mpi this is the blocking call of the library, which
+  // it may serve in another way than a non-blocking one; so all ranks must use run() for this operation.
+  void run(const Call& call);
 
   Work all_reduce(const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
     return start({Collective::all_reduce, out, in, op});
@@ -217,6 +220,8 @@ class Communicator {
   virtual std::unique_ptr<Communicator> do_split(int color, int key, SplitUse use) = 0;
   // Returns nullptr if the operation is already complete.
   virtual std::unique_ptr<Operation> do_start(const Call& call) = 0;
+  // Like do_start, for an operation that is waited for at once.
+  virtual std::unique_ptr<Operation> do_run(const Call& call) { return do_start(call); }
   virtual void do_progress() = 0;
 
  private:
@@ -230,6 +235,7 @@ class Communicator {
     int64_t first, last;
     std::shared_ptr<Ending> ending;
   };
+  Work begin(const Call& call, std::unique_ptr<Operation> (Communicator::*start)(const Call&));
   void note_start(int64_t number, std::shared_ptr<Ending> ending);
   void note_completed();
   // Describes where a failure happened. The number 0 means that no operation is involved.
@@ -244,9 +250,9 @@ class Communicator {
 // waits, or a thread of the transport, which costs a core. NCCL needs neither.
 enum class MovedBy { caller, thread };
 
-// Makes a transport of the table in specs/specs.h, such as "mpi", "nccl" or "hierarchical(form=leader)", over
-// the ranks of `group`. This is collective over those ranks. Throws RefusedByAllRanks if the transport is
-// unknown, if NCCL lacks a GPU, if a node has more ranks than GPUs, or if a form of `hierarchical` cannot
+// Makes a transport of the table in specs/specs.h, such as "pt2pt", "nccl" or "hierarchical(form=leader)",
+// over the ranks of `group`. This is collective over those ranks. Throws RefusedByAllRanks if the transport
+// is unknown, if NCCL lacks a GPU, if a node has more ranks than GPUs, or if a form of `hierarchical` cannot
 // serve these nodes.
 std::unique_ptr<Communicator> make_communicator(const std::string& transport, const HostGroup& group,
                                                 at::Device device, MovedBy moved_by = MovedBy::caller);

@@ -55,8 +55,9 @@ std::unique_ptr<Communicator> make_communicator(const std::string& transport, co
   const auto where = [] { return std::string("the making of a communicator"); };
   return in_step(group.size(), where, [&] {
     const std::string name = choice_of(transport).name;
+    if (name == "mpi") return make_mpi_communicator(group, device);
     const bool is_nccl = device.is_cuda() || name == "nccl";  // its error says what is missing
-    auto flat = is_nccl ? make_nccl_communicator(group, device) : make_mpi_communicator(group, moved_by);
+    auto flat = is_nccl ? make_nccl_communicator(group, device) : make_pt2pt_communicator(group, moved_by);
     return make_around(transport, std::move(flat), group);
   });
 }
@@ -74,9 +75,9 @@ std::unique_ptr<Communicator> make_around(const std::string& transport, std::uni
   const Choice choice = choice_of(transport);
   if (choice.name == "hierarchical")
     return make_hierarchical_communicator(choice.options, std::move(flat), group);
+  if (choice.name == "mpi") return make_mpi_communicator(group, flat->device());
   if (choice.name == flat->transport()) return flat;
-  throw RefusedByAllRanks(choice.name == "nccl" ? kNeedsGpu
-                                                : "transport mpi moves host memory: use nccl on a GPU");
+  throw RefusedByAllRanks(choice.name == "nccl" ? kNeedsGpu : kNeedsHost);
 }
 
 std::unique_ptr<Communicator> make_alone(const Communicator& all) {

@@ -5,16 +5,30 @@
 
 #include "comm/communicator.h"
 #include "schema/choice.h"
+#include "specs/specs.h"
 #include "strategies/pipeline.h"
 
 namespace shardmark {
 
-// mpi: moves host memory. Operations progress when this rank polls or waits, or by a thread of their own.
-// Collective over the ranks of `group`. README.md describes the algorithms.
-std::unique_ptr<Communicator> make_mpi_communicator(const HostGroup& group, MovedBy moved_by);
+// pt2pt: shardmark's own collectives, made of MPI's point-to-point messages between host memory. Operations
+// progress when this rank polls or waits, or by a thread of their own. Collective over the ranks of `group`.
+// README.md describes the algorithms.
+std::unique_ptr<Communicator> make_pt2pt_communicator(const HostGroup& group, MovedBy moved_by);
+
+// mpi: the collectives of the MPI library. On GPUs its blocking ones only, where the library takes GPU
+// memory; it is asked at run time. Nothing of it has run on a GPU yet. Collective over the ranks of `group`.
+std::unique_ptr<Communicator> make_mpi_communicator(const HostGroup& group, at::Device device);
+
+// What transport mpi can do with the memory of this device: the strictest of all ranks. Collective.
+specs::MpiServes mpi_serves(at::Device device, const HostGroup& group);
 
 inline constexpr const char* kNeedsGpu =
-    "transport nccl needs a GPU for every rank; use transport mpi on CPUs";
+    "transport nccl needs a GPU for every rank; use transport pt2pt or mpi on CPUs";
+inline constexpr const char* kNeedsHost =
+    "transport pt2pt moves host memory; use transport nccl or mpi on GPUs, or --device cpu";
+
+// The device's own transport, which is the default and which `hierarchical` is built of.
+inline const char* default_transport(at::Device device) { return device.is_cuda() ? "nccl" : "pt2pt"; }
 
 // nccl: moves GPU memory on a stream of its own; events order its operations. Collective over the ranks of
 // `group`, each of which needs its own GPU. Throws UsageError if there is no GPU, or if a node has more ranks

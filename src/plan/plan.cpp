@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <set>
@@ -151,8 +152,10 @@ std::string collective_reason(const Point& point) {
 }
 
 std::string transport_reason(const Point& point, const World& world) {
-  if (point.transport.empty()) return {};
-  const Choice transport = choice_from_text(point.transport);
+  const std::string& named = point.transport.empty() ? world.transport : point.transport;
+  if (named.empty()) return {};
+  const Choice transport = choice_from_text(named);
+  if (transport.name == "mpi") return mpi_reason(point, world.mpi);
   if (transport.name != "hierarchical" || transport.options.at("form") != "sharded") return {};
   const auto given = transport.options.at("ranks_per_node").get<int64_t>();
   const int64_t ranks_per_node = given > 0 ? given : world.ranks_per_node;
@@ -189,6 +192,25 @@ std::string reason_against(const Point& point, const World& world) {
 }
 
 }  // namespace
+
+std::string mpi_reason(const Point& point, specs::MpiServes serves) {
+  using specs::MpiServes;
+  const CollectivePoint& c = point.collective;
+  const bool trains = point.workload == "training";
+  if (!trains && c.bytes / specs::dtype_bytes(c.dtype) > std::numeric_limits<int>::max())
+    return "MPI counts elements in 32 bits: take a smaller message, or transport pt2pt";
+  if (serves == MpiServes::everything) return {};
+  if (serves == MpiServes::nothing)
+    return "transport mpi: this MPI library does not take GPU memory (MPIX_Query_cuda_support): use a "
+           "CUDA-aware one, or transport nccl";
+  if (trains || c.beside != "alone")
+    return "transport mpi overlaps nothing on GPUs: Open MPI's non-blocking reductions do not take GPU "
+           "memory; use transport nccl";
+  if (specs::collective(c.operation).reduces && specs::dtype_bytes(c.dtype) == 2)
+    return "transport mpi does not reduce 16-bit types on GPUs: MPI has no such types, and its libraries "
+           "reduce them by a function for host memory";
+  return {};
+}
 
 std::string divide_batch(Point& point) {
   TrainingPoint& t = point.training;

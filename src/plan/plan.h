@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/suite.h"
+#include "specs/specs.h"
 #include "strategies/step_traffic.h"
 #include "strategies/strategy.h"
 
@@ -24,6 +25,10 @@ struct World {
   bool on_cpu = false;
   // How the transport serves operations; also `own` if this is unknown.
   strategies::Serving serving = strategies::Serving::own;
+  // The transport of points that do not name one; empty: unknown.
+  std::string transport = {};
+  // What transport mpi can do; also `everything` if this is unknown.
+  specs::MpiServes mpi = specs::MpiServes::everything;
 };
 
 // Returns every point of the suite for this world. A point that cannot run carries the reason in
@@ -43,6 +48,10 @@ std::string strategy_reason(const Point& point);
 // Returns why this point, whose layout is possible, needs no communicator of its own for gathers: no
 // parameters are gathered. Empty if they are.
 std::string gathers_reason(const Point& point);
+
+// Returns why the point, over transport mpi, cannot run on these devices or has too many elements for MPI.
+// Empty if it can.
+std::string mpi_reason(const Point& point, specs::MpiServes serves);
 
 // Return why the point cannot use the kernels that it names, or cannot run as CUDA graphs; empty if it can.
 std::string kernels_reason(const Point& point, bool on_cpu);

@@ -97,7 +97,7 @@ inline constexpr std::array<SeriesInfo, 43> kSeries = {{
 // older one lacks gets the default of its member. The first release writes 1.10, and earlier files are
 // refused.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 10;
+inline constexpr int kSchemaMinor = 11;
 inline constexpr int kFirstReleasedMinor = 10;
 
 // A number that is measured. What it means is said here alone: the study's file, `list columns`, tables,

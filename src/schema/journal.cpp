@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "schema/content_hash.h"
 #include "schema/fields.h"
+#include "schema/imported.h"
 #include "schema/json.h"
 #include "schema/possible.h"
 #include "schema/record.h"
@@ -104,8 +105,9 @@ std::optional<JournalLine> read_line(const std::string& line, const std::string&
   try {
     const Json json = Json::parse(line);
     if (json.contains("environment")) {
-      require_readable(json.at("schema"), where);
-      return environment_from_json(json.at("environment"));
+      Opened opened{environment_from_json(json.at("environment")),
+                    require_readable(json.at("schema"), where)};
+      return opened;
     }
     if (json.contains("began")) return Began{possible_record(json.at("began"))};
     if (json.contains("progress")) return Extended{json.at("progress"), place_from_json(json.at("samples"))};
@@ -223,19 +225,22 @@ class Scanner {
  private:
   bool take(const std::string& line, int64_t number) {
     auto content = read_line(line, path_ + ":" + std::to_string(number));
-    if (!content || (number == 1 && !std::holds_alternative<Environment>(*content))) return false;
+    if (!content || (number == 1 && !std::holds_alternative<Opened>(*content))) return false;
     return std::visit([this](auto& held) { return keep(std::move(held)); }, *content);
   }
 
   // Each keep() returns false if the line turns out not to be complete: its samples are not there.
-  bool keep(Environment&& environment) {
-    scan_.environment = std::move(environment);
+  bool keep(Opened&& opened) {
+    minor_ = opened.minor;
+    scan_.environment = std::move(opened.environment);
+    rename(scan_.environment.transport);
     begin_nothing();  // the former job ended without a record of its point
     return true;
   }
   bool keep(Began&& began) {
     begin_nothing();
     scan_.began = std::move(began.record);
+    rename(scan_.began->point.transport);
     return true;
   }
   bool keep(Extended&& progress) {
@@ -261,10 +266,14 @@ class Scanner {
     scan_.samples_bytes = std::max(scan_.samples_bytes, end);
     if (has_begun(record.id)) begin_nothing();
     scan_.due.erase(record.id);
+    rename(record.point.transport);
     sink_(std::move(record));
     return true;
   }
 
+  void rename(std::string& transport) const {
+    transport = transport_since_1_11(std::move(transport), minor_, is_imported(scan_.environment));
+  }
   bool has_begun(const std::string& id) const { return scan_.began && scan_.began->id == id; }
   void begin_nothing() {
     scan_.began.reset();
@@ -287,6 +296,7 @@ class Scanner {
   const RecordSink& sink_;
   File samples_;
   JournalScan scan_;
+  int minor_ = kSchemaMinor;
   std::vector<SamplesPlace> pieces_;  // pieces of the series of scan_.began
 };
 

@@ -28,6 +28,7 @@
 
 #include "base/error.h"
 #include "schema/environment.h"
+#include "schema/fields.h"
 #include "schema/file.h"
 #include "schema/record.h"
 #include "schema/study.h"
@@ -47,6 +48,10 @@ struct SamplesPlace {
 struct Began {
   Record record;  // only what is known before the measurement
 };
+struct Opened {  // the first line of a start of the program
+  Environment environment;
+  int minor = kSchemaMinor;  // of the schema of the lines that follow
+};
 struct Extended {
   std::string id;        // id of the point that has begun
   SamplesPlace samples;  // new columns of its series
@@ -59,7 +64,7 @@ struct Due {
   std::vector<std::string> ids;  // ids of points that are to be measured again
 };
 struct Foreign {};  // a line of a later minor version, which is skipped
-using JournalLine = std::variant<Environment, Began, Extended, Recorded, Due, Foreign>;
+using JournalLine = std::variant<Opened, Began, Extended, Recorded, Due, Foreign>;
 
 std::string to_line(const Environment& environment);
 std::string to_line(const Record& record, const SamplesPlace& samples);

@@ -12,6 +12,7 @@
 #include "schema/columns.h"
 #include "schema/fields.h"
 #include "schema/hdf5.h"
+#include "schema/imported.h"
 #include "schema/json.h"
 #include "schema/possible.h"
 #include "schema/seal.h"
@@ -224,6 +225,13 @@ std::vector<RecordColumn> read_points(const OpenFile& file) {
   return columns;
 }
 
+Environment read_renamed(const OpenFile& file) {
+  Environment environment = read_environment(file);
+  environment.transport =
+      transport_since_1_11(std::move(environment.transport), file.minor, is_imported(environment));
+  return environment;
+}
+
 void write_file(const std::string& path, const std::function<Environment(const RecordSink&)>& records) {
   const h5::Id file = h5::create_file(path, kSealBytes);
   std::vector<RecordColumn> columns = make_columns();
@@ -285,12 +293,12 @@ void write_published(const std::string& study, const std::function<Environment(c
   rename_file(temporary, study);
 }
 
-Environment read_published_environment(const std::string& study) {
-  return with_file(study, read_environment);
-}
+Environment read_published_environment(const std::string& study) { return with_file(study, read_renamed); }
 
 Environment read_published(const std::string& study, Load load, const RecordSink& sink) {
   return with_file(study, [&](const OpenFile& file) {
+    Environment environment = read_renamed(file);
+    const bool imported = is_imported(environment);
     const std::vector<RecordColumn> columns = read_points(file);
     const h5::Id samples = h5::open_group(file.root, "samples");
     std::vector<SeriesReader> series;
@@ -301,9 +309,10 @@ Environment read_published(const std::string& study, Load load, const RecordSink
       Record record = row(columns, i);
       require_possible(record);
       for (SeriesReader& s : series) s.read(i, record.samples);
+      record.point.transport = transport_since_1_11(std::move(record.point.transport), file.minor, imported);
       sink(std::move(record));
     }
-    return read_environment(file);
+    return environment;
   });
 }
 

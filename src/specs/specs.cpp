@@ -131,7 +131,8 @@ const std::map<std::string, OptimizerSpec>& optimizer_specs() {
 
 const std::map<std::string, TransportSpec>& transport_specs() {
   static const std::map<std::string, TransportSpec> table = {
-      {"mpi", {"MPI on host memory; the default without GPUs"}},
+      {"pt2pt", {"shardmark's own collectives over MPI's point-to-point messages; the default without GPUs"}},
+      {"mpi", {"the MPI library's own collectives, such as MPI_Allreduce"}},
       {"nccl", {"NCCL between GPUs; the default with GPUs"}},
       {"hierarchical",
        {"the default transport with all-reduce in stages: within the node, between nodes, within the node",
@@ -148,7 +149,7 @@ const std::map<std::string, TransportSpec>& transport_specs() {
 const OptionTable& transport_options(const std::string& name) {
   const auto found = transport_specs().find(name);
   if (found == transport_specs().end())
-    throw UsageError("unknown transport '" + name + "'; known: hierarchical, mpi, nccl");
+    throw UsageError("unknown transport '" + name + "'; known: hierarchical, mpi, nccl, pt2pt");
   return found->second.options;
 }
 

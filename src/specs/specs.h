@@ -39,11 +39,14 @@ struct TransportSpec {
   std::string description;
   OptionTable options = {};
 };
+// What transport mpi can do with the memory of the devices in use. blocking: all but training and what
+// overlaps, because Open MPI's non-blocking reductions do not take GPU memory. The strictest is last.
+enum class MpiServes { everything, blocking, nothing };
 
 const std::map<std::string, DataSpec>& data_specs();  // synthetic, cifar10, tokens, text
 bool masks_documents(const Choice& data);  // whether attention stays inside the documents of a sample
 const std::map<std::string, OptimizerSpec>& optimizer_specs();  // sgd, adamw
-const std::map<std::string, TransportSpec>& transport_specs();  // mpi, nccl, hierarchical
+const std::map<std::string, TransportSpec>& transport_specs();  // pt2pt, mpi, nccl, hierarchical
 // Throws UsageError, which lists the known ones.
 const OptionTable& transport_options(const std::string& name);
 const std::vector<std::string>& reduction_names();  // sum, average, min, max

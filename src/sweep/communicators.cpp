@@ -15,8 +15,7 @@ PointCommunicators::Current& PointCommunicators::get(int64_t ranks, const std::s
 void PointCommunicators::make(int64_t ranks, const std::string& transport) {
   current_.reset();
   if (!whole_)
-    whole_ =
-        make_communicator(options_.device.is_cuda() ? "nccl" : "mpi", world_, options_.device, moved_by_);
+    whole_ = make_communicator(default_transport(options_.device), world_, options_.device, moved_by_);
   const int color = world_.rank() < ranks ? 0 : -1;
   Current made{ranks, transport, world_.split(color, world_.rank()), whole_->split(color, world_.rank())};
   if (made.comm) {

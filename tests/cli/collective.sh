@@ -40,7 +40,7 @@ printed=$(awk '!/^#/ {print $6; print $10}' "$scratch/out")
 python3 - "$scratch/csv/points.csv" $printed <<'EOS' || fail "the study does not hold what was printed: $printed"
 import csv, math, sys
 rows = list(csv.DictReader(open(sys.argv[1])))
-assert all(row["outcome"] == "ok" and row["num_steps"] == "8" and row["ranks"] == "2" and row["transport"] == "mpi" for row in rows)
+assert all(row["outcome"] == "ok" and row["num_steps"] == "8" and row["ranks"] == "2" and row["transport"] == "pt2pt" for row in rows)
 kept = sorted(float(row["step"]) * 1e6 for row in rows)
 printed = sorted(map(float, sys.argv[2:]))
 # The screen rounds: to a hundredth of a microsecond, and to whole microseconds from 10 ms.

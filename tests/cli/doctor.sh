@@ -121,7 +121,7 @@ fi
 OMP_NUM_THREADS=1 ranks 3 "$program" doctor --strict --device cpu --pairs --html pairs.html --junit doctor.xml --overwrite >out 2>err
 agrees_pairs=$?
 [ "$agrees_pairs" -le 1 ] || fail "--pairs: status $agrees_pairs: $(cat out err)"
-has out "transport mpi" "Bandwidth in the node" "Latency in the node" "rank 2" "95 % of the median"
+has out "transport pt2pt" "Bandwidth in the node" "Latency in the node" "rank 2" "95 % of the median"
 cases 9 False || fail "doctor.xml with pairs: $(cat doctor.xml)"
 valid_junit doctor.xml
 has out "no bisection among fewer than four"

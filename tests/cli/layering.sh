@@ -6,11 +6,11 @@
 # because a linked program would use either of them (the one-definition rule).
 set -euo pipefail
 
-readonly LAYERS=(base schema specs strategies plan import data/order data/files launch comm/watch comm/mpi/engine doctor device comm doctor/machine kernels models data executor sweep train cli)
+readonly LAYERS=(base schema specs strategies plan import data/order data/files launch comm/watch comm/pt2pt/engine doctor device comm doctor/machine kernels models data executor sweep train cli)
 # The folders of analysis, in the same order. "analysis" itself has the report, which combines the tables.
 readonly ROOMS=(analysis/{table,frame,stats,reference,findings,predict,render,tables,overview} analysis analysis/{compare,plots,page})
 readonly PLAIN=(base schema specs strategies plan import data/order data/files launch)
-readonly LIGHT=("${PLAIN[@]}" comm/watch comm/mpi/engine doctor)
+readonly LIGHT=("${PLAIN[@]}" comm/watch comm/pt2pt/engine doctor)
 # Only base/log writes to the standard streams. It escapes control characters from files and flags.
 readonly PRINTS='fmt::print|std::(fputs|fprintf|printf|puts|fwrite)|std::(cout|cerr)'
 readonly HEAVY='#include [<"](ATen|c10|torch|mpi\.h|cuda|nccl|nvml)'
@@ -91,7 +91,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 # First checks the check itself: each of these files violates one rule, and the good file violates none.
 house=$scratch/house
-mkdir -p "$house"/src/{base,schema,comm/mpi/engine,executor,strategies,cli/run} "$house"/analysis/{frame,tables}
+mkdir -p "$house"/src/{base,schema,comm/pt2pt/engine,executor,strategies,cli/run} "$house"/analysis/{frame,tables}
 expect() {  # path, content, text of the violation (empty: none)
   printf '%b\n' "$2" >"$house/$1"
   local said
@@ -109,9 +109,9 @@ expect src/strategies/b.h '// Heavy.\n#include <ATen/ATen.h>' 'ATen'
 expect src/strategies/a.h '// Aside.\n#include "analysis/table/table.h"' 'analysis/table/table.h'
 expect analysis/a.cpp '// Plan is not analysis.\n#include "plan/plan.h"' 'plan/plan.h'
 expect src/schema/a.cpp '// Heavy.\n#include <mpi.h>' 'mpi.h'
-expect src/comm/mpi/engine/a.cpp '// Heavy.\n#include <mpi.h>' 'mpi.h'
-expect src/comm/mpi/engine/b.cpp '// Up.\n#include "comm/mpi/jobs.h"' 'comm/mpi/jobs.h'
-expect src/comm/mpi/b.cpp '// Down.\n#include "comm/mpi/engine/engine.h"' ''
+expect src/comm/pt2pt/engine/a.cpp '// Heavy.\n#include <mpi.h>' 'mpi.h'
+expect src/comm/pt2pt/engine/b.cpp '// Up.\n#include "comm/pt2pt/jobs.h"' 'comm/pt2pt/jobs.h'
+expect src/comm/pt2pt/b.cpp '// Down.\n#include "comm/pt2pt/engine/engine.h"' ''
 expect analysis/a.h '// Heavy.\n#include <ATen/ATen.h>' 'ATen'
 expect analysis/frame/a.h '// Up.\n#include "analysis/tables/tables.h"' 'analysis/tables/tables.h'
 expect analysis/frame/a.cpp '// Up.\n#include "analysis/report.h"' 'analysis/report.h'

@@ -1,7 +1,7 @@
 """Checks the study of several nodes, as an outsider would: with h5py alone.
 Usage: check_study.py STUDY.h5 POINTS [--nodes 2] [--ranks-per-node 1] [--link GB_PER_S] [--faster TRANSPORT]
 POINTS: of the study, each there once and good; --skipped: so many of them cannot be, by the plan. --link: no collective may be faster than that. --faster: the
-transport that begins so has a higher bus bandwidth than `mpi` for every message, paired by repetition; prints how much."""
+transport that begins so has a higher bus bandwidth than `pt2pt` for every message, paired by repetition; prints how much."""
 import argparse
 import statistics
 import h5py
@@ -48,10 +48,10 @@ def rates(transport, size):
 
 if given.faster:
     for size in sorted(set(numbers["bytes"])):
-        flat, other = rates("mpi", size), rates(given.faster, size)
+        flat, other = rates("pt2pt", size), rates(given.faster, size)
         assert flat and flat.keys() == other.keys(), f"not the same repetitions; transports: {set(texts['transport'])}"
         ratios = sorted(other[turn] / flat[turn] for turn in flat)
-        print(f"{given.faster}) over mpi, {size / 2**20:.3g} MiB: {statistics.median(ratios):.2f} x the bus bandwidth "
+        print(f"{given.faster}) over pt2pt, {size / 2**20:.3g} MiB: {statistics.median(ratios):.2f} x the bus bandwidth "
               f"({ratios[0]:.2f} to {ratios[-1]:.2f} in {len(ratios)} turns; "
               f"{statistics.median(other.values()):.3f} over {statistics.median(flat.values()):.3f} GB/s)")
-        assert statistics.median(ratios) > 1, f"{given.faster} is not faster than mpi"
+        assert statistics.median(ratios) > 1, f"{given.faster} is not faster than pt2pt"

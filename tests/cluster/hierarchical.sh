@@ -17,7 +17,7 @@ cat >"$dir/flat.yaml" <<TEXT
 name: flat
 ranks: 8
 repeats: $repeats
-transport: [mpi, {hierarchical: {form: sharded}}, {hierarchical: {form: leader}}]
+transport: [pt2pt, {hierarchical: {form: sharded}}, {hierarchical: {form: leader}}]
 sampling: {warmup_steps: 1, min_steps: 5, max_steps: 5, time_limit: 30}
 collectives:
   - operation: all_reduce

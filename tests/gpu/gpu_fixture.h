@@ -35,8 +35,8 @@ struct GpuRank {
     at::set_num_threads(1);
     comm = make_communicator("nccl", world, device);
     alone = comm->split(comm->rank(), 0);
-    cpu_comm = make_communicator("mpi", world, at::kCPU);
-    cpu_alone = make_communicator("mpi", mine, at::kCPU);
+    cpu_comm = make_communicator("pt2pt", world, at::kCPU);
+    cpu_alone = make_communicator("pt2pt", mine, at::kCPU);
     if (world.rank() == 0)
       std::cout << "on " << device_name(device) << ", " << world.size() << " rank(s)"
                 << (is_emulated() ? ", emulated: they share the GPU" : "") << std::endl;
@@ -47,7 +47,7 @@ struct GpuRank {
   std::string missing;  // why no test can run
   at::Device device{at::kCPU};
   std::unique_ptr<Communicator> comm, alone;          // nccl: all ranks, this rank alone
-  std::unique_ptr<Communicator> cpu_comm, cpu_alone;  // mpi: all ranks, this rank alone
+  std::unique_ptr<Communicator> cpu_comm, cpu_alone;  // pt2pt: all ranks, this rank alone
 };
 
 // Creates and destroys the communicators between MPI_Init and MPI_Finalize, which main() calls.

@@ -1,4 +1,4 @@
-// The nccl transport passes the same checks as the mpi transport, and orders its work by streams.
+// The nccl transport passes the same checks as the pt2pt transport, and orders its work by streams.
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 

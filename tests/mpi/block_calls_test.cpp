@@ -40,7 +40,7 @@ Counted two_steps(Communicator& comm, int64_t fails_at) {
 
 TEST(BlockCalls, ARankThatFailsInsideABlockLeavesNoneWaiting) {
   const HostGroup world = HostGroup::world();
-  const auto comm = make_communicator("mpi", world, at::kCPU);
+  const auto comm = make_communicator("pt2pt", world, at::kCPU);
   const Counted expected = two_steps(*comm, kNever);
   EXPECT_EQ(expected.by_blocks, 2 * 2 * 21)
       << "two steps, forward and backward of the norms of 19 convolutions and 2 shortcuts";

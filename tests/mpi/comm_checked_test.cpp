@@ -15,7 +15,7 @@ class CheckedTest : public ::testing::Test {
  protected:
   HostGroup world_ = HostGroup::world();
   std::unique_ptr<Communicator> comm_ =
-      make_checked(make_communicator("mpi", world_, at::kCPU), world_.split(0, world_.rank()));
+      make_checked(make_communicator("pt2pt", world_, at::kCPU), world_.split(0, world_.rank()));
   bool is_last() const { return world_.rank() == world_.size() - 1; }
 
   // Returns the error on all ranks if they start different operations.

@@ -81,7 +81,7 @@ TEST_P(Hierarchical, CountsWhatGoesBetweenNodes) {
 
 TEST_P(Hierarchical, TrainsAsTheFlatTransport) {
   const Case c{"mlp(features=13, width=19, layers=3, classes=5)", "sgd(lr=0.05, momentum=0.9)"};
-  const auto flat = make_communicator("mpi", world_, at::kCPU);
+  const auto flat = make_communicator("pt2pt", world_, at::kCPU);
   const std::string ddp = "ddp(bucket_mb=0.002, first_bucket_mb=0.001)";
   const Outcomes expected = train(c, ddp, *flat), run = train(c, ddp, *comm_);
   EXPECT_LE(parameter_error(run, expected), 1e-10);

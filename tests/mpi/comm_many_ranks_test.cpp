@@ -8,13 +8,13 @@ namespace {
 
 TEST(ManyRanks, EveryCaseIsExact) {
   const HostGroup world = HostGroup::world();
-  const std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
-  checks::exact(*comm, {1, 700, 40001});
+  for (const char* transport : {"pt2pt", "mpi"})
+    checks::exact(*make_communicator(transport, world, at::kCPU), {1, 700, 40001});
 }
 
 TEST(ManyRanks, TreesHaveAnyRoot) {
   const HostGroup world = HostGroup::world();
-  const std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
+  const std::unique_ptr<Communicator> comm = make_communicator("pt2pt", world, at::kCPU);
   for (int root = 0; root < comm->size(); ++root) {
     const at::Tensor tensor = comm->allocate(5, at::kFloat);
     tensor.fill_(comm->rank() + 1);

@@ -121,7 +121,7 @@ TEST_F(Documents, BeginWhereAnIndexSays) {
 
 TEST_F(Documents, TrainAlikeUnderEveryStrategy) {
   const HostGroup world = HostGroup::world();
-  const auto comm = make_communicator("mpi", world, at::kCPU);
+  const auto comm = make_communicator("pt2pt", world, at::kCPU);
   const auto alone = comm->split(comm->rank(), 0);
   write("t.bin", file(20240520, 1, 2000, 2000, uint16_t{1}, 31));
   for (const char* model : kModels) {
@@ -142,7 +142,7 @@ TEST_F(Documents, HoldTheMemoryOfOneMask) {
   const HostGroup world = HostGroup::world();
   if (world.size() > 1) GTEST_SKIP() << "on one rank";
   meter::install();
-  const auto comm = make_communicator("mpi", world, at::kCPU);
+  const auto comm = make_communicator("pt2pt", world, at::kCPU);
   write("t.bin", file(20240520, 1, 9000, 9000, uint16_t{1}, 64));
   for (const char* model :
        {"gpt2(layers=2, width=16, heads=2, sequence=256, vocabulary=64)",

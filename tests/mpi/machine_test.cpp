@@ -139,7 +139,7 @@ TEST(MachineHost, AgreesWithTheSystem) {
 TEST(MachinePairs, AreMeasured) {
   const HostGroup world = HostGroup::world();
   PairOptions options;
-  options.transport = "mpi";
+  options.transport = "pt2pt";
   options.budget_s = 1;
   HeartbeatPage page{};
   Heartbeat heartbeat(page);
@@ -165,7 +165,7 @@ TEST(MachineExchange, IsLedByOneRank) {
   Heartbeat heartbeat(page);
   const int last = world.size() - 1;
   int led = 0;
-  lead_exchanges(world, {"mpi", at::kCPU, &heartbeat}, [&](const doctor::Exchange& exchange) {
+  lead_exchanges(world, {"pt2pt", at::kCPU, &heartbeat}, [&](const doctor::Exchange& exchange) {
     ++led;
     doctor::Receivers to(static_cast<size_t>(world.size()), doctor::kRests);
     to.front() = last;

@@ -144,7 +144,7 @@ TEST(AuxiliaryLoss, AddsAGradientInProportionToItsCoefficient) {
 // The reference on one device divides the auxiliary loss by the number of micro-batches, like the loss.
 TEST(AuxiliaryLoss, OfMicroBatchesIsVerified) {
   HostGroup world = HostGroup::world();
-  const auto comm = make_communicator("mpi", world, at::kCPU);
+  const auto comm = make_communicator("pt2pt", world, at::kCPU);
   Point point = point_of({.model = kSmall + ", aux_loss=0.5)", .accumulation = 4}, comm->size());
   point.sampling.warmup_steps = point.sampling.min_steps = point.sampling.max_steps = 1;
   Resources resources;
@@ -159,7 +159,7 @@ TEST(AuxiliaryLoss, OfMicroBatchesIsVerified) {
 // Every token is counted once, even if its block is recomputed in backward.
 TEST(ExpertLoad, CountsEachChoiceOnce) {
   HostGroup world = HostGroup::world();
-  const auto comm = make_communicator("mpi", world, at::kCPU);
+  const auto comm = make_communicator("pt2pt", world, at::kCPU);
   for (const int64_t recompute : {0, 1}) {
     Case c{kSmall + ")", "sgd(lr=0.05)"};
     c.recompute = recompute;

@@ -31,7 +31,7 @@ void exchange(const std::vector<Message>& messages, const HostGroup& group) {
 
 TEST(Messages, MakeTheOperationsThatAnOlderNcclLacks) {
   const HostGroup world = HostGroup::world();
-  const auto comm = make_communicator("mpi", world, at::kCPU);
+  const auto comm = make_communicator("pt2pt", world, at::kCPU);
   int64_t round = 0;
   checks::each_case([&](Collective what, const std::string& dtype, const std::string& op, bool in_place) {
     if (what != Collective::all_to_all && what != Collective::gather && what != Collective::scatter &&
@@ -49,7 +49,7 @@ TEST(Messages, MakeTheOperationsThatAnOlderNcclLacks) {
 
 TEST(Messages, OfPartsOfAnyLength) {
   const HostGroup world = HostGroup::world();
-  const auto comm = make_communicator("mpi", world, at::kCPU);
+  const auto comm = make_communicator("pt2pt", world, at::kCPU);
   std::vector<std::vector<int64_t>> rows(static_cast<size_t>(world.size()));
   for (int64_t i = 0; i < int64_t{world.size()} * world.size(); ++i)
     rows[static_cast<size_t>(i / world.size())].push_back(i * 37 % 11 * 100);

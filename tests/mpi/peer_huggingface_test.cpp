@@ -138,7 +138,7 @@ class HuggingFace : public ::testing::Test {
 
   const fs::path folder_ = fs::temp_directory_path() / ("peer-" + std::to_string(::getpid()));
   HostGroup world_ = HostGroup::world();
-  std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU);
+  std::unique_ptr<Communicator> comm_ = make_communicator("pt2pt", world_, at::kCPU);
 };
 
 TEST_F(HuggingFace, ComputesTheSameAndTakesTheWeightsBack) {

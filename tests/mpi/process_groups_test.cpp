@@ -1,5 +1,5 @@
 // Tests the communicators that the process groups of a layout get, and which operations they start. A wrapper
-// around the mpi transport counts them.
+// around the pt2pt transport counts them.
 // RANKS 2 4
 #include "executor/bound_program.h"
 #include "strategies/messages.h"
@@ -55,7 +55,7 @@ const std::string kSmallGpt2 = "gpt2(layers=2, width=24, heads=4, sequence=16, v
 class GroupsOfLayouts : public Layouts {
  protected:
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
-  Counting counting_{make_communicator("mpi", world, at::kCPU), counts_};
+  Counting counting_{make_communicator("pt2pt", world, at::kCPU), counts_};
 };
 
 // With one stage per rank, the data-parallel group of each stage has one rank, and so do the tensor-parallel

@@ -14,7 +14,7 @@ class Reductions : public ::testing::Test {
   Reductions() { at::set_num_threads(1); }
 
   HostGroup world = HostGroup::world();
-  std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
+  std::unique_ptr<Communicator> comm = make_communicator("pt2pt", world, at::kCPU);
 };
 
 TEST_F(Reductions, TopKLosesNothing) { checks::reduction_top_k_loses_nothing(*comm); }

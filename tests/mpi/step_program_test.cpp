@@ -64,7 +64,7 @@ class StepProgram : public ::testing::Test {
   }
 
   HostGroup world_ = HostGroup::world();
-  std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU);
+  std::unique_ptr<Communicator> comm_ = make_communicator("pt2pt", world_, at::kCPU);
 };
 
 TEST_F(StepProgram, IsWhatHappens) {

@@ -84,7 +84,7 @@ class StrategiesState : public ::testing::Test {
       strategies.emplace_back("fsdp(group=2)");  // with 4 ranks, this has two replicas
   }
   HostGroup world = HostGroup::world();
-  std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
+  std::unique_ptr<Communicator> comm = make_communicator("pt2pt", world, at::kCPU);
   std::vector<std::string> strategies = {
       "ddp",   "fsdp",          "fsdp(shard=gradients)", "fsdp(shard=optimizer)",
       "zero3", "fsdp(group=1)", "zero3(evenness=count)"};

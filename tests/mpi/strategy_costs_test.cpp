@@ -45,7 +45,7 @@ class StrategyCosts : public ::testing::Test {
   void check(const Case& c, const std::string& strategy) { CostChecks(world, *comm).check(c, strategy); }
 
   HostGroup world = HostGroup::world();
-  std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
+  std::unique_ptr<Communicator> comm = make_communicator("pt2pt", world, at::kCPU);
 };
 
 TEST_F(StrategyCosts, EqualWhatIsAllocated) {

@@ -25,12 +25,12 @@ class PointCommunicatorsTest : public ::testing::Test {
   }
   // Returns the memory at the beginning of a point that measures memory.
   int64_t bytes_at_start() {
-    communicators_.get(world_.size(), "mpi", /*unused=*/true);
+    communicators_.get(world_.size(), "pt2pt", /*unused=*/true);
     return meter::read().total;
   }
 
   HostGroup world_ = HostGroup::world();
-  RunOptions options_{"mpi", at::kCPU};
+  RunOptions options_{"pt2pt", at::kCPU};
   HeartbeatPage page_{};
   Heartbeat heartbeat_{page_};
   PointCommunicators communicators_{world_, options_, MovedBy::caller, heartbeat_};
@@ -38,7 +38,7 @@ class PointCommunicatorsTest : public ::testing::Test {
 
 TEST_F(PointCommunicatorsTest, MemoryDoesNotDependOnWhatRanBefore) {
   const int64_t at_first = bytes_at_start();
-  for (const std::string transport : {"mpi", kStaged}) {
+  for (const std::string transport : {"pt2pt", kStaged}) {
     for (const int64_t ranks : {int64_t{1}, int64_t{world_.size()}}) {
       use(communicators_.get(ranks, transport, false));
       use(communicators_.get(ranks, transport, true));
@@ -54,12 +54,12 @@ TEST_F(PointCommunicatorsTest, AreKeptWhileNobodyMinds) {
   EXPECT_GT(used, 0);
   EXPECT_EQ(num_operations(communicators_.get(world_.size(), kStaged, false)), used) << "the same";
   EXPECT_EQ(num_operations(communicators_.get(world_.size(), kStaged, true)), 0) << "a new one";
-  use(communicators_.get(world_.size(), "mpi", false));
+  use(communicators_.get(world_.size(), "pt2pt", false));
   EXPECT_EQ(num_operations(communicators_.get(world_.size(), kStaged, false)), 0) << "the other has ended";
 }
 
 TEST_F(PointCommunicatorsTest, LeaveRanksOut) {
-  const auto& one = communicators_.get(1, "mpi", true);
+  const auto& one = communicators_.get(1, "pt2pt", true);
   EXPECT_EQ(one.comm != nullptr, world_.rank() == 0);
   EXPECT_EQ(one.group.size(), world_.rank() == 0 ? 1 : 0);
   EXPECT_EQ(one.comm ? one.comm->size() : 1, 1);

@@ -47,8 +47,8 @@ class Copying final : public Communicator {
 
 TEST(CopiedMemory, IsAFactOfThePoint) {
   const HostGroup world = HostGroup::world();
-  Copying copying(make_communicator("mpi", world, at::kCPU));
-  const auto plain = make_communicator("mpi", world, at::kCPU);
+  Copying copying(make_communicator("pt2pt", world, at::kCPU));
+  const auto plain = make_communicator("pt2pt", world, at::kCPU);
   Point point;
   point.workload = "collective";
   point.collective = {"all_reduce", "float32", "sum", 4096, true};

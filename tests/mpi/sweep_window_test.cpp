@@ -13,7 +13,7 @@ namespace {
 
 TEST(WindowTimer, FirstStepDoesNotWaitForARankThatCameLate) {
   const HostGroup world = HostGroup::world();
-  const std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
+  const std::unique_ptr<Communicator> comm = make_communicator("pt2pt", world, at::kCPU);
   Point point;
   point.workload = "collective";
   point.collective = {"all_reduce", "float32", "sum", 4096, true};

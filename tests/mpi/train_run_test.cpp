@@ -74,8 +74,8 @@ class TrainingRuns : public ::testing::Test {
   const Choice data_ = {"synthetic", {{"size", 50}}};
   HostGroup world = HostGroup::world();
   HostGroup mine = world.split(world.rank(), 0);
-  std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
-  std::unique_ptr<Communicator> alone = make_communicator("mpi", mine, at::kCPU);
+  std::unique_ptr<Communicator> comm = make_communicator("pt2pt", world, at::kCPU);
+  std::unique_ptr<Communicator> alone = make_communicator("pt2pt", mine, at::kCPU);
 };
 
 const std::vector<Task> kTasks = {

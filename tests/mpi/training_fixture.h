@@ -22,7 +22,7 @@ namespace shardmark {
 class OnCpuRanks : public ::testing::Test {
  protected:
   OnCpuRanks() {
-    comm = make_communicator("mpi", world, at::kCPU);
+    comm = make_communicator("pt2pt", world, at::kCPU);
     alone = comm->split(comm->rank(), 0);
     at::set_num_threads(1);
   }

@@ -65,7 +65,7 @@ class UnusedParameters : public ::testing::Test {
   }
   UnusedParameters() { at::set_num_threads(1); }
   HostGroup world = HostGroup::world();
-  std::unique_ptr<Communicator> comm = make_communicator("mpi", world, at::kCPU);
+  std::unique_ptr<Communicator> comm = make_communicator("pt2pt", world, at::kCPU);
   std::unique_ptr<Communicator> alone = comm->split(comm->rank(), 0);
 };
 

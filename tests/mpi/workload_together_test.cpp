@@ -38,7 +38,7 @@ class TogetherPoint : public ::testing::Test {
   }
 
   HostGroup world_ = HostGroup::world();
-  std::unique_ptr<Communicator> comm_ = make_communicator("mpi", world_, at::kCPU);
+  std::unique_ptr<Communicator> comm_ = make_communicator("pt2pt", world_, at::kCPU);
   Resources resources_;
   ReferenceCache references_;
   HeartbeatPage page_{};

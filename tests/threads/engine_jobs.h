@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/mpi/engine/engine.h"
+#include "comm/pt2pt/engine/engine.h"
 
 namespace shardmark {
 

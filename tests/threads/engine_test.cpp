@@ -1,6 +1,6 @@
 // Tests the engine on ranks that are threads, over a network that delays and reorders messages. The engine is
 // driven by its caller or by its own thread.
-#include "comm/mpi/engine/engine.h"
+#include "comm/pt2pt/engine/engine.h"
 
 #include <gtest/gtest.h>
 

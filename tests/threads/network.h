@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "comm/mpi/engine/engine.h"
+#include "comm/pt2pt/engine/engine.h"
 
 namespace shardmark {
 

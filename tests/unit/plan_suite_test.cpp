@@ -35,11 +35,12 @@ TEST(Suite, FillsInDefaults) {
 TEST(Suite, TransportsAreChoices) {
   std::vector<std::string> texts;
   for (const auto& point :
-       points_in("{transport: [mpi, {hierarchical: {form: [leader, sharded], ranks_per_node: 2}}], "
+       points_in("{transport: [mpi, pt2pt, {hierarchical: {form: [leader, sharded], ranks_per_node: 2}}], "
                  "training: {model: mlp, strategy: ddp, batch_size: 1}, "
                  "exclude: {transport: {hierarchical: {form: leader}}}}"))
     texts.push_back(point.transport);
-  EXPECT_EQ(texts, (std::vector<std::string>{"mpi", "hierarchical(form=sharded, ranks_per_node=2)"}));
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"mpi", "pt2pt", "hierarchical(form=sharded, ranks_per_node=2)"}));
 }
 
 TEST(Suite, EveryAxisMultiplies) {

@@ -1,6 +1,7 @@
 // Tests how a suite becomes the plan of a world: reasons why points are impossible, batches of strong
 // scaling, repeats, the order of points, and expected costs.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,6 +24,32 @@ std::string reason(const std::string& text, const World& world) {
 
 TEST(Plan, NoRanksMeansTheWorld) {
   EXPECT_EQ(plan_of("training: {model: mlp, strategy: ddp, batch_size: 1}", {6, 0}).at(0).ranks, 6);
+}
+
+TEST(Plan, SaysWhatTheLibrarysCollectivesCannotDo) {
+  using specs::MpiServes;
+  const auto over_mpi = [](const std::string& what, MpiServes serves) {
+    const World world{.ranks = 2, .transport = "mpi", .mpi = serves};
+    return reason(what, world);
+  };
+  const std::string floats = "collectives: {operation: all_reduce, bytes: 8",
+                    halves = floats + ", dtype: float16}",
+                    training = "training: {model: mlp, strategy: ddp, batch_size: 1}",
+                    overlapping = floats + ", beside: copy}",
+                    moved =
+                        "collectives: {operation: all_gather, "
+                        "bytes: 8, dtype: float16}";
+  for (const std::string& what : {floats + "}", halves, training, overlapping, moved}) {
+    EXPECT_EQ(over_mpi(what, MpiServes::everything), "");
+    EXPECT_THAT(over_mpi(what, MpiServes::nothing), ::testing::HasSubstr("does not take GPU memory"));
+  }
+  EXPECT_EQ(over_mpi(floats + "}", MpiServes::blocking), "");
+  EXPECT_EQ(over_mpi(moved, MpiServes::blocking), "");
+  EXPECT_THAT(over_mpi(halves, MpiServes::blocking), ::testing::HasSubstr("does not reduce 16-bit types"));
+  for (const std::string& what : {training, overlapping})
+    EXPECT_THAT(over_mpi(what, MpiServes::blocking), ::testing::HasSubstr("overlaps nothing on GPUs"));
+  EXPECT_THAT(over_mpi(floats + "GiB}", MpiServes::everything), ::testing::HasSubstr("32 bits"));
+  EXPECT_EQ(reason("{transport: pt2pt, " + floats + "GiB}}", {.ranks = 2, .transport = "mpi"}), "");
 }
 
 TEST(Plan, SaysWhereFusedKernelsCannotRun) {

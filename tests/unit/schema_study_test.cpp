@@ -199,6 +199,21 @@ TEST(Study, RefusesOtherHdf5FilesAndNewerSchemas) {
                   ", which is older than the first release (1.10); measure it again");
 }
 
+// These studies were written by schema 1.10, which called our own collectives over MPI `mpi`.
+TEST(Study, TransportsOfSchema110GetTheirNamesOfToday) {
+  const auto transport = [](const char* name) {
+    const StudyData study = read_study(std::string(SHARDMARK_TEST_DATA) + "/" + name, Load::without_samples);
+    EXPECT_EQ(study.records.front().point.transport, study.environment.transport) << name;
+    return study.environment.transport;
+  };
+  EXPECT_EQ(transport("studies/shaped.h5"), "pt2pt");
+  EXPECT_EQ(transport("golden/studies/collectives.h5"), "pt2pt");  // a journal
+  EXPECT_EQ(transport("golden/studies/import_osu.h5"), "mpi") << "OSU measures the library's collectives";
+  for (const char* other : {"nccl", "hierarchical(form=leader)"})
+    EXPECT_EQ(transport_since_1_11(other, 10, false), other);
+  EXPECT_EQ(transport_since_1_11("mpi", 11, false), "mpi");
+}
+
 TEST(Study, AFileThatLacksAColumnOfItsVersionIsDamaged) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";

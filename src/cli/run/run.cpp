@@ -74,20 +74,25 @@ void require_free_traces(const RunFlags& run, const std::vector<Point>& points,
 }
 
 Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
-  const strategies::Serving serving = serving_of(device, *ranks.world);
+  World world{.ranks = ranks.world->size(),
+              .ranks_per_node = ranks.session->local_size(),
+              .precisions = native_precisions(device),
+              .on_cpu = device.is_cpu(),
+              .serving = serving_of(device, *ranks.world),
+              .mpi = mpi_serves(device, *ranks.world)};
   Sweep sweep;
   together(*ranks.world, [&] {
     const RunFlags& run = flags.run;
-    const int local_ranks = ranks.session->local_size();
     sweep.suite = read_suite(find_suite(flags.suite), run.overrides);
     const int64_t limit =
         run.memory_limit_bytes == 0 ? sweep.suite.memory_limit_bytes : run.memory_limit_bytes;
-    sweep.memory = limit_memory(limit, device, local_ranks);
-    sweep.plan = points_in_order(sweep.suite, {ranks.world->size(), sweep.memory, local_ranks,
-                                               native_precisions(device), device.is_cpu(), serving});
+    sweep.memory = limit_memory(limit, device, ranks.session->local_size());
+    world.memory_per_rank_bytes = sweep.memory;
+    world.transport = transport_for(run.world, device);
+    sweep.plan = points_in_order(sweep.suite, world);
     refuse_unused(run, sweep.suite, sweep.plan);
     sweep.points = points_of_this_start(sweep.plan, run.world, sweep.suite.path, flags.repetition);
-    check_transports(sweep.points, transport_for(run.world, device), device);
+    check_transports(sweep.points, world.transport, device);
     check_data(sweep.points);
     if (ranks.world->rank() != 0) return;
     if (!run.trace.empty()) require_writable_directory(run.trace, "--trace");

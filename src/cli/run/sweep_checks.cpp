@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "comm/transports.h"
 #include "data/source.h"
 #include "executor/precision.h"
 #include "specs/model_table.h"
@@ -29,10 +30,8 @@ void check_transports(const std::vector<Point>& points, const std::string& trans
   for (const auto& point : points) {
     if (!point.impossible.empty()) continue;
     const std::string name = choice_from_text(point.transport.empty() ? transport : point.transport).name;
-    if (name == "nccl" && !device.is_cuda())
-      throw UsageError("transport nccl needs a GPU for every rank; use transport mpi on CPUs");
-    if (name == "mpi" && device.is_cuda())
-      throw UsageError("transport mpi moves host memory; use transport nccl on GPUs, or --device cpu");
+    if (name == "nccl" && !device.is_cuda()) throw UsageError(kNeedsGpu);
+    if (name == "pt2pt" && device.is_cuda()) throw UsageError(kNeedsHost);
   }
 }
 

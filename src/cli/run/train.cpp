@@ -106,9 +106,10 @@ void check_memory(const TrainFlags& flags, const Point& point, at::Device device
     throw UsageError(reason + "; choose a smaller model, or more ranks and a strategy that shards its state");
 }
 
-void check_serving(const Point& point, strategies::Serving serving) {
-  if (const std::string reason = strategies::serving_impossible(point, serving); !reason.empty())
-    throw UsageError(reason);
+void check_transport(const Point& point, strategies::Serving serving, specs::MpiServes mpi) {
+  std::string reason = strategies::serving_impossible(point, serving);
+  if (reason.empty() && point.transport == "mpi") reason = mpi_reason(point, mpi);
+  if (!reason.empty()) throw UsageError(reason);
 }
 
 void tell_warnings(const Point& point) {
@@ -237,13 +238,14 @@ int train(const TrainFlags& flags) {
   std::unique_ptr<DataSource> source;
   std::optional<TrainingOptions> options;
   const strategies::Serving serving = serving_of(device, world);
+  const specs::MpiServes mpi = mpi_serves(device, world);
   together(world, [&] {
     const Point point = in_terms_of_file(flags, [&] {
       Point made = train_point(flags, world.size(), transport, global_batch);
       check_device(made, device);
       return made;
     });
-    check_serving(point, serving);
+    check_transport(point, serving, mpi);
     check_memory(flags, point, device, ranks.session->local_size());
     const auto& t = point.training;
     source = make_source(t.data, {specs::model_table(t.model)->sample,

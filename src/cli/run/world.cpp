@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "comm/in_step.h"
 #include "comm/mpi/watch.h"
+#include "comm/transports.h"
 #include "comm/watch/rendezvous.h"
 #include "device/device.h"
 #include "device/meter.h"
@@ -101,7 +102,7 @@ void set_threads(const WorldFlags& flags, int local_ranks, at::Device device) {
 std::string transport_for(const WorldFlags& flags, at::Device device) {
   if (flags.transport != "auto")
     return to_text(choices_from_flag({flags.transport}, "--transport", transport_kind()).front());
-  return device.is_cuda() ? "nccl" : "mpi";
+  return default_transport(device);
 }
 
 int64_t limit_memory(int64_t asked, at::Device device, int local_ranks) {

@@ -72,9 +72,13 @@ class Checked final : public Communicator {
     return std::make_unique<Checked>(std::move(part), std::move(group), own_.rank, peers_);
   }
   std::unique_ptr<Operation> do_start(const Call& call) override {
-    const bool is_one_way = !call.uses_in(rank()) || !call.uses_out(rank());
-    if (call.what != Collective::send_recv || !is_one_way) announce(text_of(call, rank(), size()));
+    compare(call);
     return std::make_unique<HandedOn>(inner_->start(call));
+  }
+  std::unique_ptr<Operation> do_run(const Call& call) override {
+    compare(call);
+    inner_->run(call);
+    return nullptr;
   }
   void do_progress() override { inner_->progress(); }
 
@@ -88,6 +92,12 @@ class Checked final : public Communicator {
    private:
     Work work_;
   };
+
+  // The ends of a one-way message differ.
+  void compare(const Call& call) {
+    const bool is_one_way = !call.uses_in(rank()) || !call.uses_out(rank());
+    if (call.what != Collective::send_recv || !is_one_way) announce(text_of(call, rank(), size()));
+  }
 
   // Gathers what all ranks are about to start. Operations in flight go on meanwhile, because a rank that
   // comes late may be waiting for one of them.

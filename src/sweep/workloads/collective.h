@@ -23,11 +23,13 @@ class CollectiveWorkload : public Workload {
   std::string collect(Record& record) override;
 
  protected:
-  // Starts the next operation, on the set of buffers that was used longest ago.
-  Work start_next() { return comm_.start(calls_[static_cast<size_t>(num_started_++) % calls_.size()]); }
+  // The next operation, on the set of buffers that was used longest ago.
+  const Call& next() { return calls_[static_cast<size_t>(num_started_++) % calls_.size()]; }
   // The message size that the suite asked for, rounded to whole elements and whole shards. With unequal parts
   // it is that of the busiest rank.
   double payload_bytes() const { return calls_.front().payload_bytes(comm_.rank(), comm_.size()); }
+  // Runs an operation in the form that is timed.
+  virtual void perform(const Call& call) { comm_.run(call); }
   void rate(Measures& measures, double operation_s) const;
 
   const Point& point_;

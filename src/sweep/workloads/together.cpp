@@ -107,6 +107,8 @@ class TogetherWorkload final : public CollectiveWorkload {
   }
 
  private:
+  void perform(const Call& call) override { comm_.start(call).wait(); }
+
   // Waits until all ranks have arrived, so that they begin together; on a GPU the device waits.
   void align() {
     comm_.all_reduce(token_, ReduceOp::sum).wait();
@@ -167,7 +169,7 @@ class TogetherWorkload final : public CollectiveWorkload {
     void fill() {
       const auto most = static_cast<size_t>(owner_.round_.operations);
       while (works_.size() < most && works_.size() < static_cast<size_t>(num_done_) + kInFlight)
-        works_.push_back(owner_.start_next());
+        works_.push_back(owner_.comm_.start(owner_.next()));
     }
     TogetherWorkload& owner_;
     std::vector<Work> works_;

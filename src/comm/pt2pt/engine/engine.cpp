@@ -1,5 +1,5 @@
 // Chunks in slots, the tags of their messages, and who makes progress.
-#include "comm/mpi/engine/engine.h"
+#include "comm/pt2pt/engine/engine.h"
 
 #include <algorithm>
 #include <new>

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "comm/communicator.h"
-#include "comm/mpi/jobs.h"
-#include "comm/mpi/pieces.h"
+#include "comm/pt2pt/jobs.h"
+#include "comm/pt2pt/pieces.h"
 
 namespace shardmark {
 namespace {

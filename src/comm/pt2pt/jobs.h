@@ -3,7 +3,7 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "comm/mpi/engine/engine.h"
+#include "comm/pt2pt/engine/engine.h"
 
 namespace shardmark {
 

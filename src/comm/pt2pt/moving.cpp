@@ -3,8 +3,8 @@
 // (engine/engine.h).
 #include <cstring>
 
-#include "comm/mpi/jobs.h"
-#include "comm/mpi/pieces.h"
+#include "comm/pt2pt/jobs.h"
+#include "comm/pt2pt/pieces.h"
 
 namespace shardmark {
 namespace {

@@ -1,5 +1,5 @@
-// How the mpi transport divides tensors: into chunks, and a chunk into one piece per rank. Also who sends to
-// whom: the order in which ranks pair up, and the tree of short messages.
+// How the pt2pt transport divides tensors: into chunks, and a chunk into one piece per rank. Also who sends
+// to whom: the order in which ranks pair up, and the tree of short messages.
 #pragma once
 
 #include <ATen/ATen.h>
