@@ -51,7 +51,7 @@ TEST(SuiteErrors, NameFileLineAndColumn) {
       {"ranks: [1, four]\n", "s.yaml:1:12: ranks: expected a whole number from 1 to 1048576, got 'four'"},
       {"ranks: !!int 4\n",
        "s.yaml:1:8: ranks: tags such as 'tag:yaml.org,2002:int' have no meaning here; remove it"},
-      {"transport: tcp\n", "s.yaml:1:12: unknown transport 'tcp'; accepted: hierarchical, mpi, nccl"},
+      {"transport: tcp\n", "s.yaml:1:12: unknown transport 'tcp'; accepted: hierarchical, mpi, nccl, pt2pt"},
       {"sampling: {min_step: 4}\n",
        "s.yaml:1:12: unknown key 'min_step' in sampling; did you mean 'min_steps'? accepted: warmup_steps, "
        "min_steps, "
