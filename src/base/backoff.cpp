@@ -15,9 +15,9 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 constexpr int kSpins = 200;  // fruitless polls before the core is yielded
-// A switch to another waiting thread and back takes a few microseconds; a thread that computes keeps the core
-// for longer.
-constexpr microseconds kLateYield{50};
+// A thread that computes keeps the core for a slice of the scheduler, which is 0.75 ms or more. What takes it
+// for less was a switch to another waiting thread, an interrupt or a thread of the kernel.
+constexpr microseconds kLateYield{500};
 constexpr microseconds kShortestSleep{20};
 constexpr microseconds kLongestSleep{500};
 constexpr microseconds kBelieved{100'000};  // how long a late yield counts
