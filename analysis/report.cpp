@@ -44,6 +44,7 @@ void visit_all(const ReportData& data, const ReportInputs& inputs, const std::fu
   for (const auto& make : {efficiency_limits_table, scaling_laws_table, fit_quality_table})
     add(make(points, scaling));
   add(interconnects_table(points, inputs.links));
+  add(network_table(points));
   add(held_out_table(points, predictors));
   add(memory_table(points));
   add(largest_table(studies, points));

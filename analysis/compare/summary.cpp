@@ -100,6 +100,13 @@ bool took_turns(const Launches& before, const Launches& after) {
   return first_after < last_before && first_before < last_after;
 }
 
+// What a side calls the time of an operation. Other programs say it in a fact of an imported study.
+std::string kind_of_times(const Launches& side) {
+  const auto found = side.environment.find("times");
+  return found == side.environment.end() ? "median over operations, of the slowest rank"
+                                         : fmt::format("{}", fmt::join(found->second, " or "));
+}
+
 std::vector<std::string> notes(const Launches& before, const Launches& after,
                                const std::vector<ComparedPoint>& points, double margin) {
   std::vector<std::string> notes;
@@ -118,6 +125,11 @@ std::vector<std::string> notes(const Launches& before, const Launches& after,
                     "this machine is unknown, so no conclusion is possible. Launch each side {} times or "
                     "more and give all studies: --old a1.h5 a2.h5 a3.h5 --new b1.h5 b2.h5 b3.h5.",
                     undecidable, undecidable == 1 ? "" : "s", kLeastLaunches, kLeastLaunches));
+  if (const std::string was = kind_of_times(before), is = kind_of_times(after); was != is)
+    notes.push_back(
+        fmt::format("Times are of another kind on each side: {} before; {} after. Part of the difference may "
+                    "come from that.",
+                    was, is));
   if (!took_turns(before, after))
     notes.emplace_back(
         "All launches of one side ran before those of the other: a change of the machine in between would "

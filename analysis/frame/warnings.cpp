@@ -147,6 +147,22 @@ void add_entry_skew(const Record& record, const std::vector<double>& apart, std:
        true});
 }
 
+// Packets that were sent again cost time, and a card that stays idle leaves its bandwidth unused.
+void add_network(const Measures& m, std::vector<Warning>& warnings) {
+  if (m.network_retransmits + m.network_losses > 0)
+    warnings.push_back(
+        {"lost packets",
+         fmt::format("while it was timed, its nodes sent {} packets again and lost {}: {}",
+                     format_count(m.network_retransmits), format_count(m.network_losses), m.network_ports),
+         false});
+  if (m.network_idle_ports > 0)
+    warnings.push_back(
+        {"idle network ports",
+         fmt::format("{} network port{} carried nothing while others of the node were busy: {}",
+                     m.network_idle_ports, m.network_idle_ports == 1 ? "" : "s", m.network_ports),
+         false});
+}
+
 // GPUs alone have an allocator's reserve, and NCCL.
 bool is_on_gpu(const Record& record) {
   return record.point.transport.find("nccl") != std::string::npos ||
@@ -173,6 +189,7 @@ std::vector<Warning> warnings_of(const Record& record) {
   if (m.unaccounted)
     warnings.push_back({"unaccounted", "the parts of its steps do not add up to its wall time", true});
   add_lost_cores(m, warnings);
+  add_network(m, warnings);
   add_spread(m, warnings);
   if (record.point.workload == "training") add_mean(record, warnings);
   add_probe(m, warnings);

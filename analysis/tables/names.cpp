@@ -36,6 +36,7 @@ const std::vector<Names>& all_names() {
       {"scaling_laws", {"laws", "amdahl", "gustafson", "usl", "gunther", "refused_fits"}},
       {"scaling_laws.quality", {}, {"fit_quality"}},
       {"interconnects", {"interconnect", "links"}},
+      {"interconnects.ports", {"network", "ports"}},
       {"memory", {"peak_memory", "shares"}},
       {"memory.largest", {"largest_batch", "largest_batches"}, {"largest"}},
       {"collective_fits", {"alpha_beta", "latency", "bandwidth"}},

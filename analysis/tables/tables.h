@@ -32,6 +32,7 @@ Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSer
 Table memory_table(const MergedPoints& points);
 Table experts_table(const MergedPoints& points);
 Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points);
+Table network_table(const MergedPoints& points);                   // what their ports counted
 Table communication_table(const MergedPoints& points);             // of a step
 std::vector<Table> collective_tables(const MergedPoints& points);  // one per operation and rank count
 Table runs_table(const std::vector<StudyData>& studies);           // of shardmark train

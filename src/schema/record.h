@@ -90,6 +90,11 @@ struct Measures {
   double traffic_bytes = kNone, predicted_traffic_bytes = kNone, between_nodes_bytes = kNone;
   int64_t num_operations = 0;
   int64_t num_load_units = 0;
+  // what the network ports of all its nodes counted
+  double network_sent_bytes = kNone, network_received_bytes = kNone;
+  double network_retransmits = kNone, network_losses = kNone, network_congestion = kNone;
+  int64_t network_idle_ports = 0;
+  std::string network_ports;
   // collectives
   double algbw_gb_s = kNone, busbw_gb_s = kNone;
   int64_t num_wrong = -1;

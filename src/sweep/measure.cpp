@@ -17,6 +17,7 @@
 #include "device/meter.h"
 #include "device/timeline.h"
 #include "schema/step_statistics.h"
+#include "sweep/network_watch.h"
 #include "sweep/stopping.h"
 #include "sweep/sustained.h"
 #include "sweep/verdict.h"
@@ -31,11 +32,12 @@ namespace {
 // its slowest rank, and broadcasts the number of steps of the next window; 0 ends the loop.
 class Sampler {
  public:
-  Sampler(const WorkloadContext& context, Workload& workload, const ColumnsSink& sink)
+  Sampler(const WorkloadContext& context, Workload& workload, const ColumnsSink& sink, NetworkWatch& network)
       : sampling_(context.point.sampling),
         group_(context.group),
         workload_(workload),
         sink_(sink),
+        network_(network),
         timer_(context, workload) {}
 
   // Fills the record's series on rank 0. Collective; all ranks return the same verdict.
@@ -52,6 +54,7 @@ class Sampler {
   const HostGroup& group_;
   Workload& workload_;
   const ColumnsSink& sink_;
+  NetworkWatch& network_;
   WindowTimer timer_;
   Window own_;                 // the last window on this rank
   std::vector<double> worst_;  // its steps, each on its slowest rank
@@ -65,6 +68,7 @@ class Sampler {
 Verdict Sampler::run(Record& record) {
   Verdict verdict = warm_up(record);
   if (!verdict.ok()) return verdict;
+  network_.begin();
   if (sampling_.duration_s > 0) return sustain(group_, workload_, timer_, typical_step_s_, sink_, record);
   return sample(record);
 }
@@ -156,9 +160,11 @@ Verdict measure(const WorkloadContext& context, Workload& workload, const Column
   if (!verdict.ok()) return verdict;
 
   const auto failure = [&] { return workload.failure(); };
-  verdict = Sampler(context, workload, sink).run(record);
+  NetworkWatch network(context.group);
+  verdict = Sampler(context, workload, sink, network).run(record);
   if (!verdict.ok()) return verdict;
   context.heartbeat.stage("collecting");
+  network.end();
   if (const std::string trouble = workload.collect(record); !trouble.empty())
     return {Outcome::wrong, "wrong: " + trouble};
   const auto ablate = [&] { workload.measure_ablations(record); };
@@ -166,6 +172,7 @@ Verdict measure(const WorkloadContext& context, Workload& workload, const Column
   if (!verdict.ok()) return verdict;
   if (context.group.rank() == 0) {
     summarize(record);
+    network.fill(record.measures);
     workload.derive(record);
   }
   return {};

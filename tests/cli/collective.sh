@@ -48,6 +48,15 @@ assert len(kept) == len(printed) and all(math.isclose(*pair, rel_tol=1e-3, abs_t
 EOS
 "$shardmark" report "$scratch/own.h5" --table collectives >"$scratch/out" 2>"$scratch/err" && grep -q '^1,024 ' "$scratch/out" || fail "no table of it"
 
+# Over transport mpi these are the collectives that OSU measures, so an imported result of OSU is compared size by size.
+run all_reduce --transport mpi -b 4 -e 64 -f 2 --iters 4 -o "$scratch/library.h5" || fail "all_reduce by the library failed"
+awk '!/^#/ && ($9 != 0 || $13 != 0) {exit 1}' "$scratch/out" || fail "all_reduce by the library is wrong"
+"$shardmark" import "$(dirname "$0")/../data/import/osu-5.8.txt" --ranks 2 --nodes 1 --device x --transport mpi -o "$scratch/osu.h5" \
+  >"$scratch/out" 2>"$scratch/err" || fail "import"
+"$shardmark" compare "$scratch/osu.h5" "$scratch/library.h5" >"$scratch/out" 2>"$scratch/err" || true
+grep -Eq '^collectives +5 ' "$scratch/out" || fail "5 sizes of both programs, 4 B to 64 B, are not compared"
+grep -q 'Times are of another kind on each side: mean over iterations and ranks before; median' "$scratch/out" || fail "kinds of times"
+
 refused() { # the text of the one line, then the arguments
   local words=$1
   shift

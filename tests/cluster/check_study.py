@@ -1,7 +1,8 @@
 """Checks the study of several nodes, as an outsider would: with h5py alone.
-Usage: check_study.py STUDY.h5 POINTS [--nodes 2] [--ranks-per-node 1] [--link GB_PER_S] [--faster TRANSPORT]
+Usage: check_study.py STUDY.h5 POINTS [--nodes 2] [--ranks-per-node 1] [--link GB_PER_S] [--faster TRANSPORT] [--wire]
 POINTS: of the study, each there once and good; --skipped: so many of them cannot be, by the plan. --link: no collective may be faster than that. --faster: the
-transport that begins so has a higher bus bandwidth than `pt2pt` for every message, paired by repetition; prints how much."""
+transport that begins so has a higher bus bandwidth than `pt2pt` for every message, paired by repetition; prints how much. --wire: the
+nodes' network ports counted what collectives send by their formulas."""
 import argparse
 import statistics
 import h5py
@@ -13,13 +14,15 @@ arguments.add_argument("--nodes", type=int, default=2)
 arguments.add_argument("--ranks-per-node", type=int, default=1)
 arguments.add_argument("--link", type=float)
 arguments.add_argument("--faster")
+arguments.add_argument("--wire", action="store_true")
 arguments.add_argument("--skipped", type=int, default=0)
 given = arguments.parse_args()
 with h5py.File(given.study) as study:
     nodes = sorted(study["environment/nodes"].asstr()[:])
     rank_nodes = list(study["environment/rank_nodes"].asstr()[:])
     texts = {name: list(study["points"][name].asstr()[:]) for name in ("id", "outcome", "operation", "transport")}
-    numbers = {name: list(study["points"][name][:]) for name in ("bytes", "busbw", "repeat")}
+    numbers = {name: list(study["points"][name][:])
+               for name in ("bytes", "busbw", "repeat", "traffic_bytes", "network_sent_bytes", "network_received_bytes")}
 columns = texts | numbers
 points = [dict(zip(columns, row)) for row in zip(*columns.values())]
 
@@ -38,6 +41,15 @@ if given.link:
     assert collectives, "no collectives"
     for name, rate in collectives:
         assert 0 < rate <= given.link, f"{name}: busbw {rate:.4g} GB/s over a link of {given.link:.4g} GB/s"
+
+if given.wire:
+    # Headers and acknowledgements are a few percent; agreements of ranks between windows are a few bytes.
+    for point in points:
+        sent, received = point["network_sent_bytes"], point["network_received_bytes"]
+        law = point["traffic_bytes"] * given.nodes * given.ranks_per_node
+        print(f"{point['operation'] or 'a step'}: the ports sent {sent / law:.3f} and received {received / law:.3f} x the formula")
+        if point["operation"]:
+            assert law <= sent <= 1.1 * law and law <= received <= 1.1 * law, f"{point['operation']}: {sent}, {received}, {law}"
 
 
 def rates(transport, size):

@@ -43,12 +43,13 @@ make_network() {
   done
 }
 
-# start_node NODE COMMAND...: starts the node's first process in the background. Its host name is node1, node2, ...
+# start_node NODE COMMAND...: starts the node's first process in the background. Its host name is node1, node2, ... Its /sys
+# shows its own network interface.
 start_node() {
   local node=$1
   shift
   nsenter --net="/run/netns/$tag-$node" unshare --uts --ipc --pid --fork --kill-child --mount --mount-proc \
-    sh -c "mount -t tmpfs tmpfs /dev/shm; hostname node$node; exec $*" >/dev/null 2>&1 &
+    sh -c "mount -t tmpfs tmpfs /dev/shm; mount -t sysfs sysfs /sys; hostname node$node; exec $*" >/dev/null 2>&1 &
   node_pid[$node]=$!
   pids+=($!)
 }

@@ -32,6 +32,13 @@ TEST_F(Strategies, EqualSingleInFp64) {
   }
 }
 
+TEST_F(Strategies, EqualSingleOverTheLibrarysCollectives) {
+  const auto library = make_communicator("mpi", world, at::kCPU);
+  const Case c{kModels[1], kOptimizers[1]};
+  const Outcomes& single = train_single(c, *alone, comm->size());
+  for (const auto& strategy : strategies()) expect_equals_single(c, strategy, *library, single, 1e-10);
+}
+
 TEST_F(Strategies, EqualSingleOnMoreRanksThanTensors) {
   for (const auto& optimizer : kOptimizers) {
     Case c{kTiny, optimizer};

@@ -11,11 +11,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-void expect_records(const StudyData& data, const std::vector<Record>& records) {
-  ASSERT_EQ(data.records.size(), records.size());
-  for (size_t i = 0; i < records.size(); ++i) expect_same(records[i], data.records[i]);
-}
-
 TEST(Study, RemembersAPointThatEndedTheJob) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";

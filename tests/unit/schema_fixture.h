@@ -131,6 +131,11 @@ inline void expect_same(const Record& a, const Record& b) {
   }
 }
 
+inline void expect_records(const StudyData& data, const std::vector<Record>& records) {
+  ASSERT_EQ(data.records.size(), records.size());
+  for (size_t i = 0; i < records.size(); ++i) expect_same(records[i], data.records[i]);
+}
+
 inline Environment sample_environment() {
   Environment environment;
   environment.command_line = "shardmark run suites/quick.yaml";

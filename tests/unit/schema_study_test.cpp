@@ -33,11 +33,6 @@ std::vector<Record> mixed_records() {
   return records;
 }
 
-void expect_records(const StudyData& data, const std::vector<Record>& records) {
-  ASSERT_EQ(data.records.size(), records.size());
-  for (size_t i = 0; i < records.size(); ++i) expect_same(records[i], data.records[i]);
-}
-
 TEST(Study, EveryFieldSurvivesJournalAndFile) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "x.h5";

@@ -87,25 +87,23 @@ class LibraryCall {
     const auto either = [&](auto blocking, auto non_blocking, auto... arguments) {
       return request == nullptr ? blocking(arguments..., comm_) : non_blocking(arguments..., comm_, request);
     };
-    // The number of elements of a rank's own shard, where the other side holds a shard of each rank.
-    const auto numel = [&] { return count(used.numel()); };
-    const auto shard = [&](const at::Tensor& side) { return count(side.numel()); };
+    const auto numel = [](const at::Tensor& side) { return count(side.numel()); };
     switch (what) {
       case Collective::all_reduce:
-        return either(MPI_Allreduce, MPI_Iallreduce, in_place ? MPI_IN_PLACE : source, target, numel(), type,
-                      mpi_op(op, in.scalar_type()));
+        return either(MPI_Allreduce, MPI_Iallreduce, in_place ? MPI_IN_PLACE : source, target, numel(in),
+                      type, mpi_op(op, in.scalar_type()));
       case Collective::reduce_scatter:
         return either(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, source,
-                      result_.defined() ? result_.data_ptr() : target, shard(out), type,
+                      result_.defined() ? result_.data_ptr() : target, numel(out), type,
                       mpi_op(op, in.scalar_type()));
       case Collective::all_gather:
-        return either(MPI_Allgather, MPI_Iallgather, in_place ? MPI_IN_PLACE : source, shard(in), type,
-                      target, shard(in), type);
+        return either(MPI_Allgather, MPI_Iallgather, in_place ? MPI_IN_PLACE : source, numel(in), type,
+                      target, numel(in), type);
       case Collective::broadcast:
         if (rank_ == root && !in_place) out.view(-1).copy_(in.view(-1));
-        return either(MPI_Bcast, MPI_Ibcast, target, shard(out), type, root);
+        return either(MPI_Bcast, MPI_Ibcast, target, numel(out), type, root);
       case Collective::reduce:
-        return either(MPI_Reduce, MPI_Ireduce, in_place ? MPI_IN_PLACE : source, target, shard(in), type,
+        return either(MPI_Reduce, MPI_Ireduce, in_place ? MPI_IN_PLACE : source, target, numel(in), type,
                       mpi_op(op, in.scalar_type()), root);
       case Collective::all_to_all: {
         const int chunk = count(in.numel() / size_);
@@ -115,11 +113,11 @@ class LibraryCall {
         return either(MPI_Alltoallv, MPI_Ialltoallv, source, sent_.data(), sent_at_.data(), type, target,
                       received_.data(), received_at_.data(), type);
       case Collective::gather:
-        return either(MPI_Gather, MPI_Igather, in_place ? MPI_IN_PLACE : source, shard(in), type, target,
-                      shard(in), type, root);
+        return either(MPI_Gather, MPI_Igather, in_place ? MPI_IN_PLACE : source, numel(in), type, target,
+                      numel(in), type, root);
       case Collective::scatter:
-        return either(MPI_Scatter, MPI_Iscatter, source, shard(out), type, in_place ? MPI_IN_PLACE : target,
-                      shard(out), type, root);
+        return either(MPI_Scatter, MPI_Iscatter, source, numel(out), type, in_place ? MPI_IN_PLACE : target,
+                      numel(out), type, root);
       case Collective::send_recv:
         break;  // messages between two ranks: exchange()
     }

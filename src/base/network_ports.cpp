@@ -1,0 +1,295 @@
+// The names of counters, their readings, and what several nodes used.
+#include "base/network_ports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+namespace shardmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CounterName {
+  const char* file;  // in the folder of a port or an interface
+  PortCount what;
+  uint64_t unit = 1;
+};
+
+// Bytes have several names, of which a port may have more than one: the first that is there counts.
+constexpr CounterName kByteNames[] = {
+    {"hw_counters/tx_rdma_ucast_bytes", PortCount::sent},      // ionic
+    {"hw_counters/rx_rdma_ucast_bytes", PortCount::received},  //
+    {"hw_counters/tx_bytes", PortCount::sent},                 // efa, bnxt_re
+    {"hw_counters/rx_bytes", PortCount::received},             //
+    {"counters/port_xmit_data", PortCount::sent, 4},           // in words of 4 bytes
+    {"counters/port_rcv_data", PortCount::received, 4},        //
+    {"statistics/tx_bytes", PortCount::sent},                  // interfaces
+    {"statistics/rx_bytes", PortCount::received},
+};
+
+constexpr CounterName kEventNames[] = {
+    // every InfiniBand port
+    {"counters/symbol_error", PortCount::lost},
+    {"counters/link_error_recovery", PortCount::lost},
+    {"counters/link_downed", PortCount::lost},
+    {"counters/port_rcv_errors", PortCount::lost},
+    {"counters/port_xmit_discards", PortCount::lost},
+    {"counters/local_link_integrity_errors", PortCount::lost},
+    {"counters/excessive_buffer_overrun_errors", PortCount::lost},
+    // mlx5. Its out_of_sequence also counts what adaptive routing reorders, so it is left out.
+    {"hw_counters/packet_seq_err", PortCount::retransmitted},
+    {"hw_counters/local_ack_timeout_err", PortCount::retransmitted},
+    {"hw_counters/implied_nak_seq_err", PortCount::retransmitted},
+    {"hw_counters/rnr_nak_retry_err", PortCount::retransmitted},
+    {"hw_counters/roce_adp_retrans", PortCount::retransmitted},
+    {"hw_counters/out_of_buffer", PortCount::lost},
+    {"hw_counters/rx_icrc_encapsulated", PortCount::lost},
+    {"hw_counters/np_cnp_sent", PortCount::congested},
+    {"hw_counters/rp_cnp_handled", PortCount::congested},
+    {"hw_counters/np_ecn_marked_roce_packets", PortCount::congested},
+    // bnxt_re
+    {"hw_counters/to_retransmits", PortCount::retransmitted},
+    {"hw_counters/seq_err_naks_rcvd", PortCount::retransmitted},
+    {"hw_counters/rnr_naks_rcvd", PortCount::retransmitted},
+    {"hw_counters/max_retry_exceeded", PortCount::lost},
+    {"hw_counters/oos_drop_count", PortCount::lost},
+    {"hw_counters/rx_roce_errors", PortCount::lost},
+    {"hw_counters/rx_roce_discards", PortCount::lost},
+    {"hw_counters/tx_roce_errors", PortCount::lost},
+    {"hw_counters/tx_roce_discards", PortCount::lost},
+    {"hw_counters/rx_cnp_pkts", PortCount::congested},
+    {"hw_counters/tx_cnp_pkts", PortCount::congested},
+    {"hw_counters/rx_ecn_marked_pkts", PortCount::congested},
+    // efa
+    {"hw_counters/retrans_pkts", PortCount::retransmitted},
+    {"hw_counters/retrans_timeout_events", PortCount::retransmitted},
+    {"hw_counters/rx_drops", PortCount::lost},
+    {"hw_counters/unresponsive_remote_events", PortCount::lost},
+    {"hw_counters/impaired_remote_conn_events", PortCount::congested},
+    // ionic
+    {"hw_counters/tx_rdma_retx_pkts", PortCount::retransmitted},
+    {"hw_counters/tx_rdma_ack_timeout", PortCount::retransmitted},
+    {"hw_counters/req_rx_pkt_seq_err", PortCount::retransmitted},
+    {"hw_counters/req_rx_rnr_retry_err", PortCount::retransmitted},
+    {"hw_counters/req_tx_retry_excd_err", PortCount::lost},
+    {"hw_counters/resp_rx_outof_buf", PortCount::lost},
+    {"hw_counters/rx_rdma_mtu_discard_pkts", PortCount::lost},
+    {"hw_counters/rx_rdma_cnp_pkts", PortCount::congested},
+    {"hw_counters/tx_rdma_cnp_pkts", PortCount::congested},
+    {"hw_counters/rx_rdma_ecn_pkts", PortCount::congested},
+    // Interfaces. Their rx_dropped also counts packets of protocols that nobody listens to.
+    {"statistics/rx_errors", PortCount::lost},
+    {"statistics/tx_errors", PortCount::lost},
+    {"statistics/tx_dropped", PortCount::lost},
+    {"statistics/rx_missed_errors", PortCount::lost},
+    {"carrier_down_count", PortCount::lost},
+    // TCP of this node or network namespace
+    {"RetransSegs", PortCount::retransmitted},
+};
+
+std::string first_line_of(const fs::path& file) {
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  return line;
+}
+
+std::optional<uint64_t> number_in(const fs::path& file) {
+  const std::string text = first_line_of(file);
+  uint64_t value = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc()) return {};
+  return value;
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code ignored;  // not there, or not readable: nothing to count
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void read_counters(const fs::path& folder, PortReading& port) {
+  const auto read = [&](const CounterName& name) {
+    if (const auto value = number_in(folder / name.file)) port.counters[name.file] = *value;
+  };
+  for (const CounterName& name : kByteNames) read(name);
+  for (const CounterName& name : kEventNames) read(name);
+}
+
+constexpr int kLoopback = 772, kIpOverInfiniBand = 32;  // ARPHRD_* of <linux/if_arp.h>
+
+void add_interfaces(const fs::path& root, std::vector<PortReading>& ports) {
+  std::vector<fs::path> all, with_hardware;
+  for (const fs::path& folder : folders_in(root / "sys/class/net")) {
+    const auto type = number_in(folder / "type");
+    if (!type || *type == kLoopback || *type == kIpOverInfiniBand) continue;
+    all.push_back(folder);
+    if (fs::exists(folder / "device")) with_hardware.push_back(folder);
+  }
+  for (const fs::path& folder : with_hardware.empty() ? all : with_hardware) {
+    // An interface that is down has no speed, and reading it is an error.
+    PortReading port{
+        folder.filename(), static_cast<double>(number_in(folder / "speed").value_or(0)) / 1000, {}};
+    read_counters(folder, port);
+    ports.push_back(std::move(port));
+  }
+}
+
+// The file has two lines for each protocol: names, then values.
+void add_tcp(const fs::path& root, std::vector<PortReading>& ports) {
+  std::ifstream stream(root / "proc/net/snmp");
+  for (std::string names, values; std::getline(stream, names) && std::getline(stream, values);) {
+    std::istringstream name(names), value(values);
+    std::string word, number;
+    while (name >> word && value >> number)
+      if (names.starts_with("Tcp:") && word == "RetransSegs")
+        ports.push_back({"tcp", 0, {{word, std::strtoull(number.c_str(), nullptr, 10)}}});
+  }
+}
+
+double increase(uint64_t before, uint64_t after) {
+  if (after >= before) return static_cast<double>(after - before);
+  constexpr uint64_t k32Bits = uint64_t{1} << 32;
+  const bool wrapped = before < k32Bits && before >= k32Bits / 2;
+  return static_cast<double>(wrapped ? after + k32Bits - before : after);
+}
+
+std::string name_of(const CounterName& counter) {
+  const std::string file = counter.file;
+  return file.substr(file.rfind('/') + 1);
+}
+
+PortUse use_of(const PortReading& before, const PortReading& after) {
+  PortUse use{after.name, after.rate_gbit_s, {}, "", false};
+  const auto grown = [&](const CounterName& name) -> std::optional<double> {
+    const auto was = before.counters.find(name.file), is = after.counters.find(name.file);
+    if (was == before.counters.end() || is == after.counters.end()) return {};
+    return increase(was->second, is->second) * static_cast<double>(name.unit);
+  };
+  std::array<bool, kNumPortCounts> known = {};
+  for (const CounterName& name : kByteNames) {
+    const auto what = static_cast<size_t>(name.what);
+    const auto by = grown(name);
+    if (!by || known[what]) continue;
+    use.counts[what] = *by;
+    known[what] = true;
+  }
+  for (const CounterName& name : kEventNames) {
+    const double by = grown(name).value_or(0);
+    use.counts[static_cast<size_t>(name.what)] += by;
+    if (by > 0 && name.what != PortCount::congested)
+      use.troubles += fmt::format("{}{} +{:.0f}", use.troubles.empty() ? "" : ", ", name_of(name), by);
+  }
+  return use;
+}
+
+// A port is idle if others of its rate on its node sent this much more.
+constexpr double kBusyBytes = 1e6, kIdleShare = 0.01;
+
+bool is_idle(const PortUse& port, const std::vector<PortUse>& of_node) {
+  double most = 0;
+  for (const PortUse& other : of_node)
+    if (other.rate_gbit_s == port.rate_gbit_s) most = std::max(most, other.count(PortCount::sent));
+  return port.name != "tcp" && most > kBusyBytes && port.count(PortCount::sent) < kIdleShare * most;
+}
+
+constexpr size_t kMostRemarks = 6;
+
+}  // namespace
+
+std::vector<PortReading> read_ports(const std::string& root) {
+  const fs::path top = root.empty() ? "/" : root;
+  std::vector<PortReading> ports;
+  for (const fs::path& device : folders_in(top / "sys/class/infiniband"))
+    for (const fs::path& folder : folders_in(device / "ports")) {
+      PortReading port{device.filename().string() + "/" + folder.filename().string(), 0, {}};
+      port.rate_gbit_s =
+          std::strtod(first_line_of(folder / "rate").c_str(), nullptr);  // "400 Gb/sec (4X NDR)"
+      read_counters(folder, port);
+      ports.push_back(std::move(port));
+    }
+  add_interfaces(top, ports);
+  add_tcp(top, ports);
+  return ports;
+}
+
+std::vector<PortUse> ports_between(const std::vector<PortReading>& before,
+                                   const std::vector<PortReading>& after) {
+  std::vector<PortUse> uses;
+  for (const PortReading& was : before) {
+    const auto is =
+        std::find_if(after.begin(), after.end(), [&](const auto& other) { return other.name == was.name; });
+    if (is != after.end())
+      uses.push_back(use_of(was, *is));
+    else
+      uses.push_back({was.name, was.rate_gbit_s, {}, "", true});
+  }
+  return uses;
+}
+
+std::string to_text(const std::vector<PortUse>& ports) {
+  std::string text;
+  for (const PortUse& port : ports)
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\n", port.name, port.rate_gbit_s, fmt::join(port.counts, "\t"),
+                        port.has_vanished ? 1 : 0, port.troubles);
+  return text;
+}
+
+std::vector<PortUse> ports_from_text(const std::string& text) {
+  std::vector<PortUse> ports;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    PortUse port;
+    std::getline(fields, port.name, '\t');
+    fields >> port.rate_gbit_s;
+    for (double& count : port.counts) fields >> count;
+    fields >> port.has_vanished;
+    fields.ignore();  // the tab
+    std::getline(fields, port.troubles);
+    ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
+NetworkUse network_use(const std::vector<NodePorts>& nodes) {
+  NetworkUse use;
+  std::vector<std::string> remarks;
+  std::string busiest;
+  double most = 0;
+  for (const NodePorts& node : nodes)
+    for (const PortUse& port : node.ports) {
+      for (size_t what = 0; what < kNumPortCounts; ++what) use.counts[what] += port.counts[what];
+      const std::string name = node.node + " " + port.name;
+      if (port.has_vanished) {
+        use.counts[static_cast<size_t>(PortCount::lost)] += 1;  // a link that went down
+        remarks.push_back(name + ": gone");
+      } else if (!port.troubles.empty()) {
+        remarks.push_back(name + ": " + port.troubles);
+      } else if (is_idle(port, node.ports)) {
+        remarks.push_back(name + ": idle");
+      }
+      if (!port.has_vanished && is_idle(port, node.ports)) ++use.num_idle;
+      if (port.count(PortCount::sent) > most) {
+        most = port.count(PortCount::sent);
+        busiest = name;
+      }
+    }
+  const size_t num_left_out = remarks.size() > kMostRemarks ? remarks.size() - kMostRemarks : 0;
+  remarks.resize(remarks.size() - num_left_out);
+  if (num_left_out > 0) remarks.push_back(fmt::format("{} ports more", num_left_out));
+  if (!busiest.empty())
+    remarks.push_back(fmt::format("{} sent most, {:.0f} %", busiest,
+                                  100 * most / use.counts[static_cast<size_t>(PortCount::sent)]));
+  use.remarks = fmt::format("{}", fmt::join(remarks, "; "));
+  return use;
+}
+
+}  // namespace shardmark

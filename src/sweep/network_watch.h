@@ -1,0 +1,30 @@
+// What the network ports of a point's nodes counted while its steps were timed.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/network_ports.h"
+#include "comm/host_group.h"
+#include "schema/record.h"
+
+namespace shardmark {
+
+// One rank of each node reads that node's ports. Where all ranks are on one node nothing is read, because
+// nothing of the point goes over a network.
+class NetworkWatch {
+ public:
+  explicit NetworkWatch(const HostGroup& group);  // collective
+  void begin();
+  void end();  // collective
+  // On rank 0, once the record knows its number of steps.
+  void fill(Measures& measures) const;
+
+ private:
+  const HostGroup& group_;
+  bool several_nodes_ = false, reads_ = false;
+  std::vector<PortReading> before_;
+  std::optional<NetworkUse> use_;  // on rank 0
+};
+
+}  // namespace shardmark
