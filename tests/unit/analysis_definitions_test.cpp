@@ -44,6 +44,7 @@ std::vector<Table> all_tables() {
                                scaling_laws_table(none, {}),
                                fit_quality_table(none, {}),
                                interconnects_table(none, specs::interconnect_links()),
+                               network_table(none),
                                held_out_table(none, {}),
                                memory_table(none),
                                largest_table({}, none),

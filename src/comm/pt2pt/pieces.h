@@ -77,8 +77,8 @@ inline int receives_from(const HostGroup& group, int step) {
 }
 
 // The pt2pt transport sends a short message whole: directly to every other rank in one round if there are few
-// ranks, and along a binomial tree otherwise. Open MPI sends up to some 4,000 B with its first message, so two
-// messages of half the length are faster than one that asks first.
+// ranks, and along a binomial tree otherwise. Open MPI sends up to some 4,000 B with its first message, so
+// two messages of half the length are faster than one that asks first.
 inline constexpr int kFewRanks = 8;
 inline constexpr int64_t kShortBytes = 2048;
 inline constexpr int64_t kShortBytesPerRank = 512;
