@@ -181,7 +181,10 @@ StudyData anonymous(StudyData study, const std::string& suite) {
     return record.outcome != Outcome::ok || !is_known_workload(record.point) ||
            record.point.workload == "train";
   });
-  for (Record& record : study.records) record.reason.clear();
+  for (Record& record : study.records) {
+    record.reason.clear();
+    record.measures.network_ports.clear();  // has the nodes' names
+  }
   return study;
 }
 

@@ -84,7 +84,6 @@ std::string content_id(const Point& point) {
   content.repeat = 0;
   content.sampling = {};
   content.training.scaling.clear();
-  if (point.workload == "collective") content.seed = 0;  // what is moved does not depend on it
   return point_id(content);
 }
 

@@ -67,6 +67,10 @@ Interval step_interval(const Records& records) {
 // Orders numbers of wrong elements: that nobody looked is worse than that none was wrong.
 double badness(int64_t num_wrong) { return num_wrong < 0 ? 0.5 : static_cast<double>(num_wrong); }
 
+bool is_worse_network(const Measures& a, const Measures& b) {
+  return a.network_retransmits + a.network_losses > b.network_retransmits + b.network_losses;
+}
+
 Measures merged_measures(const Records& records) {
   Measures merged = records.size() == 1 ? records.front()->measures : medians(records);
   if (records.front()->point.ranks < 2 || merged.busbw_gb_s == 0)  // nothing goes over a bus
@@ -79,6 +83,12 @@ Measures merged_measures(const Records& records) {
     const Measures& m = record->measures;
     merged.oversubscribed |= m.oversubscribed;
     merged.unaccounted |= m.unaccounted;
+    if (is_worse_network(m, merged)) {  // the remarks of the repeat with most losses
+      merged.network_ports = m.network_ports;
+      merged.network_retransmits = m.network_retransmits;
+      merged.network_losses = m.network_losses;
+    }
+    merged.network_idle_ports = std::max(merged.network_idle_ports, m.network_idle_ports);
     if (badness(m.num_wrong) > badness(merged.num_wrong)) merged.num_wrong = m.num_wrong;
     if (!m.verified.starts_with("equal")) merged.verified = m.verified;  // a repeat unverified: the point is
   }

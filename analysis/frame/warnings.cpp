@@ -152,13 +152,13 @@ void add_network(const Measures& m, std::vector<Warning>& warnings) {
   if (m.network_retransmits + m.network_losses > 0)
     warnings.push_back(
         {"lost packets",
-         fmt::format("while it was timed, its nodes sent {} packets again and lost {}: {}",
+         fmt::format("while it was timed, the network ports counted {} packets sent again and {} lost: {}",
                      format_count(m.network_retransmits), format_count(m.network_losses), m.network_ports),
          false});
   if (m.network_idle_ports > 0)
     warnings.push_back(
         {"idle network ports",
-         fmt::format("{} network port{} carried nothing while others of the node were busy: {}",
+         fmt::format("{} network port{} carried next to nothing while others of the node were busy: {}",
                      m.network_idle_ports, m.network_idle_ports == 1 ? "" : "s", m.network_ports),
          false});
 }

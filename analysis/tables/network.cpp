@@ -25,8 +25,8 @@ Table network_table(const MergedPoints& points) {
       {{"of the traffic", "%"},
        [](const auto& merged) { return cells::percent(share_that_left_nodes(merged)); },
        "sent / what all ranks together send in a step by their operations (traffic x ranks): the share of it "
-       "that left the nodes, with headers. Above that share of the layout, something else used the "
-       "network."}};
+       "that left the nodes, with headers. Of short messages it is more, as ranks also agree after each "
+       "window on how to go on; of others, something else used the network."}};
   const ColumnsOf<MergedPoint> ports = {
       {{"ports", ""},
        [](const auto& merged) { return cells::words(merged.measures.network_ports); },

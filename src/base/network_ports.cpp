@@ -109,8 +109,9 @@ std::optional<uint64_t> number_in(const fs::path& file) {
 
 std::vector<fs::path> folders_in(const fs::path& folder) {
   std::vector<fs::path> found;
-  std::error_code ignored;  // not there, or not readable: nothing to count
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) found.push_back(entry.path());
+  std::error_code failed;  // not there, or not readable: nothing to count
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed))
+    found.push_back(entry->path());
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -131,7 +132,8 @@ void add_interfaces(const fs::path& root, std::vector<PortReading>& ports) {
     const auto type = number_in(folder / "type");
     if (!type || *type == kLoopback || *type == kIpOverInfiniBand) continue;
     all.push_back(folder);
-    if (fs::exists(folder / "device")) with_hardware.push_back(folder);
+    std::error_code failed;
+    if (fs::exists(folder / "device", failed)) with_hardware.push_back(folder);
   }
   for (const fs::path& folder : with_hardware.empty() ? all : with_hardware) {
     // An interface that is down has no speed, and reading it is an error.
@@ -190,14 +192,19 @@ PortUse use_of(const PortReading& before, const PortReading& after) {
   return use;
 }
 
-// A port is idle if others of its rate on its node sent this much more.
+bool is_rdma(const PortUse& port) { return port.name.find('/') != std::string::npos; }
+
+// A port is idle if the busiest port of its node is of the same kind and rate and sent this much more. An
+// RDMA port and its own network interface are two kinds: a run uses one of them.
 constexpr double kBusyBytes = 1e6, kIdleShare = 0.01;
 
 bool is_idle(const PortUse& port, const std::vector<PortUse>& of_node) {
-  double most = 0;
-  for (const PortUse& other : of_node)
-    if (other.rate_gbit_s == port.rate_gbit_s) most = std::max(most, other.count(PortCount::sent));
-  return port.name != "tcp" && most > kBusyBytes && port.count(PortCount::sent) < kIdleShare * most;
+  const PortUse& busiest = *std::max_element(
+      of_node.begin(), of_node.end(),
+      [](const auto& a, const auto& b) { return a.count(PortCount::sent) < b.count(PortCount::sent); });
+  const double most = busiest.count(PortCount::sent);
+  return port.name != "tcp" && is_rdma(port) == is_rdma(busiest) && port.rate_gbit_s == busiest.rate_gbit_s &&
+         most > kBusyBytes && port.count(PortCount::sent) < kIdleShare * most;
 }
 
 constexpr size_t kMostRemarks = 6;
@@ -261,7 +268,7 @@ std::vector<PortUse> ports_from_text(const std::string& text) {
 
 NetworkUse network_use(const std::vector<NodePorts>& nodes) {
   NetworkUse use;
-  std::vector<std::string> remarks;
+  std::vector<std::string> troubled, gone, idle;
   std::string busiest;
   double most = 0;
   for (const NodePorts& node : nodes)
@@ -270,21 +277,25 @@ NetworkUse network_use(const std::vector<NodePorts>& nodes) {
       const std::string name = node.node + " " + port.name;
       if (port.has_vanished) {
         use.counts[static_cast<size_t>(PortCount::lost)] += 1;  // a link that went down
-        remarks.push_back(name + ": gone");
-      } else if (!port.troubles.empty()) {
-        remarks.push_back(name + ": " + port.troubles);
-      } else if (is_idle(port, node.ports)) {
-        remarks.push_back(name + ": idle");
+        gone.push_back(name + ": gone");
+      } else {
+        if (is_idle(port, node.ports)) {
+          ++use.num_idle;
+          idle.push_back(name + ": idle");
+        }
+        if (!port.troubles.empty()) troubled.push_back(name + ": " + port.troubles);
       }
-      if (!port.has_vanished && is_idle(port, node.ports)) ++use.num_idle;
       if (port.count(PortCount::sent) > most) {
         most = port.count(PortCount::sent);
         busiest = name;
       }
     }
+  std::vector<std::string> remarks = std::move(troubled);  // the worst first, as the last may be cut off
+  remarks.insert(remarks.end(), gone.begin(), gone.end());
+  remarks.insert(remarks.end(), idle.begin(), idle.end());
   const size_t num_left_out = remarks.size() > kMostRemarks ? remarks.size() - kMostRemarks : 0;
   remarks.resize(remarks.size() - num_left_out);
-  if (num_left_out > 0) remarks.push_back(fmt::format("{} ports more", num_left_out));
+  if (num_left_out > 0) remarks.push_back(fmt::format("and {} more", num_left_out));
   if (!busiest.empty())
     remarks.push_back(fmt::format("{} sent most, {:.0f} %", busiest,
                                   100 * most / use.counts[static_cast<size_t>(PortCount::sent)]));

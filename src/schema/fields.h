@@ -234,20 +234,27 @@ inline constexpr MeasureRow kMeasures[] = {
      "sent by all network ports of its nodes while steps were timed, by the ports' own counters, which count "
      "other programs' bytes and headers too; only where there are several nodes",
      &Measures::network_sent_bytes, "sent"},
-    {"network_received_bytes", "bytes/step", "received by these ports", &Measures::network_received_bytes,
+    {"network_received_bytes", "bytes/step",
+     "received by all network ports of its nodes while steps were timed", &Measures::network_received_bytes,
      "received"},
     {"network_retransmits", "",
-     "packets that these ports and TCP sent again meanwhile, and the time-outs and NAKs that cause it",
+     "packets that the network ports of its nodes and TCP sent again while steps were timed, and the "
+     "time-outs "
+     "and NAKs that cause it",
      &Measures::network_retransmits, "sent again"},
     {"network_losses", "",
-     "packets that these ports dropped or found damaged meanwhile, symbol errors, and links that went down",
+     "packets that the network ports of its nodes dropped or found damaged while steps were timed, symbol "
+     "errors, and links that went down",
      &Measures::network_losses, "lost"},
-    {"network_congestion", "", "congestion notifications and marks that these ports counted meanwhile",
+    {"network_congestion", "",
+     "congestion notifications and marks that the network ports of its nodes counted while steps were timed",
      &Measures::network_congestion, "congestion"},
     {"network_idle_ports", "",
-     "ports that sent less than 1 % of what the busiest port of their node and rate sent",
+     "network ports that sent less than 1 % of what the busiest port of their node sent, which is of the "
+     "same "
+     "kind and rate",
      &Measures::network_idle_ports, "idle ports"},
-    {"network_ports", "", "which ports were in trouble, gone or idle, and which one sent most",
+    {"network_ports", "", "which network ports were in trouble, gone or idle, and which one sent most",
      &Measures::network_ports, "ports"},
     {"algbw", "GB/s", "bytes / time", &Measures::algbw_gb_s},
     {"busbw", "GB/s",

@@ -69,8 +69,10 @@ Verdict Sampler::run(Record& record) {
   Verdict verdict = warm_up(record);
   if (!verdict.ok()) return verdict;
   network_.begin();
-  if (sampling_.duration_s > 0) return sustain(group_, workload_, timer_, typical_step_s_, sink_, record);
-  return sample(record);
+  if (sampling_.duration_s <= 0) return sample(record);
+  verdict = sustain(group_, workload_, timer_, typical_step_s_, sink_, record);
+  network_.stop();
+  return verdict;
 }
 
 Verdict Sampler::warm_up(Record& record) {
@@ -101,6 +103,7 @@ Verdict Sampler::sample(Record& record) {
     stopping.add(worst_);
     steps = stopping.done() ? 0 : stopping.next_window(median(worst_));
   }
+  network_.stop();
   gather(record);
   return verdict;
 }

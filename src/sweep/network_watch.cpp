@@ -14,10 +14,14 @@ void NetworkWatch::begin() {
   if (reads_) before_ = read_ports();
 }
 
+void NetworkWatch::stop() {
+  if (reads_) after_ = read_ports();
+}
+
 void NetworkWatch::end() {
   if (!several_nodes_) return;
   const std::string mine =
-      reads_ ? host_name() + "\n" + to_text(ports_between(before_, read_ports())) : std::string();
+      reads_ ? host_name() + "\n" + to_text(ports_between(before_, after_)) : std::string();
   std::vector<NodePorts> nodes;
   for (const std::string& text : group_.gather(mine)) {
     if (text.empty()) continue;

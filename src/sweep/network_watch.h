@@ -16,14 +16,15 @@ class NetworkWatch {
  public:
   explicit NetworkWatch(const HostGroup& group);  // collective
   void begin();
-  void end();  // collective
+  void stop();  // after the last timed window, before anything else is sent
+  void end();   // collective; needs begin() and stop()
   // On rank 0, once the record knows its number of steps.
   void fill(Measures& measures) const;
 
  private:
   const HostGroup& group_;
   bool several_nodes_ = false, reads_ = false;
-  std::vector<PortReading> before_;
+  std::vector<PortReading> before_, after_;
   std::optional<NetworkUse> use_;  // on rank 0
 };
 

@@ -44,12 +44,13 @@ make_network() {
 }
 
 # start_node NODE COMMAND...: starts the node's first process in the background. Its host name is node1, node2, ... Its /sys
-# shows its own network interface.
+# shows its own network interface, and the cgroups of the machine.
 start_node() {
   local node=$1
   shift
   nsenter --net="/run/netns/$tag-$node" unshare --uts --ipc --pid --fork --kill-child --mount --mount-proc \
-    sh -c "mount -t tmpfs tmpfs /dev/shm; mount -t sysfs sysfs /sys; hostname node$node; exec $*" >/dev/null 2>&1 &
+    sh -c "mount -t tmpfs tmpfs /dev/shm; mkdir /dev/shm/cgroup; mount --rbind /sys/fs/cgroup /dev/shm/cgroup;
+           mount -t sysfs sysfs /sys; mount --move /dev/shm/cgroup /sys/fs/cgroup; rmdir /dev/shm/cgroup; hostname node$node; exec $*" >/dev/null 2>&1 &
   node_pid[$node]=$!
   pids+=($!)
 }

@@ -62,7 +62,7 @@ TEXT
 "${on_nodes[@]}" "$program" run "$dir/lossy.yaml" -o "$dir/lossy.h5" >"$dir/lossy.log" 2>&1 || fail "no run over a lossy link"
 "$program" report "$dir/lossy.h5" >"$dir/lossy.txt" 2>&1 || fail "no report of a lossy link"
 tr '\n' ' ' <"$dir/lossy.txt" | tr -s ' ' >"$dir/lossy.line"
-grep -q 'lost packets: .* sent [1-9][0-9,]* packets again' "$dir/lossy.line" || {
+grep -q 'lost packets: .* counted [1-9][0-9,]* packets sent again' "$dir/lossy.line" || {
   cat "$dir/lossy.txt"
   fail "packets were lost, and the report does not say so"
 }

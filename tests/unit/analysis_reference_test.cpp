@@ -203,6 +203,7 @@ TEST_F(ReferenceCollection, HoldsNoNames) {
               {"resumed", {{{"nodes", {"qzhost1"}}, {"former_suite", "qzalice"}}}}};
   for (Record& record : study.records) {
     record.reason = "chosen by qzalice on qzhost2";
+    record.measures.network_ports = "qzhost1 mlx5_0/1 sent most, 50 %";
     record.started = "2026-01-01T00:00:00Z";
     record.samples = {{"step", 4, 2, {0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}}};
   }

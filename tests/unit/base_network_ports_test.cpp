@@ -177,7 +177,12 @@ TEST(NetworkPorts, OneOfEightThatStaysIdleIsFound) {
   NetworkUse use = network_use({{"node1", ports}});
   EXPECT_EQ(use.num_idle, 1);
   EXPECT_THAT(use.remarks, ::testing::StartsWith("node1 mlx5_3/1: idle; node1 mlx5_0/1 sent most, 14 %"));
-  for (PortUse& port : ports) port.counts[0] /= 1e4;  // nobody used the network: nothing can be said
+  ports.push_back(sender("eth2", 400, 1e5));  // the interface of an RDMA card
+  EXPECT_EQ(network_use({{"node1", ports}}).num_idle, 1);
+  ports.back().counts[0] = 1e10;  // TCP over these cards: then their RDMA ports are not used
+  ports.push_back(sender("eth3", 400, 1e5));
+  EXPECT_EQ(network_use({{"node1", ports}}).num_idle, 1);
+  for (PortUse& port : ports) port.counts[0] /= 1e5;  // nobody used the network: nothing can be said
   EXPECT_EQ(network_use({{"node1", ports}}).num_idle, 0);
 }
 
@@ -187,8 +192,17 @@ TEST(NetworkPorts, ManyTroublesAreCutShort) {
     ports.push_back(sender("p" + std::to_string(i), 0, 0));
     ports.back().troubles = "symbol_error +1";
   }
-  EXPECT_THAT(network_use({{"n", ports}}).remarks,
-              ::testing::EndsWith("n p5: symbol_error +1; 2 ports more"));
+  EXPECT_THAT(network_use({{"n", ports}}).remarks, ::testing::EndsWith("n p5: symbol_error +1; and 2 more"));
+}
+
+TEST(NetworkPorts, TroublesAreSaidBeforeIdlePorts) {
+  std::vector<PortUse> idle = {sender("mlx5_9/1", 400, 1e9)};
+  for (int i = 0; i < 8; ++i) idle.push_back(sender("mlx5_" + std::to_string(i) + "/1", 400, 0));
+  PortUse lossy = sender("mlx5_0/1", 400, 1e9);
+  lossy.troubles = "symbol_error +1";
+  const NetworkUse use = network_use({{"node1", idle}, {"node2", {lossy}}});
+  EXPECT_EQ(use.num_idle, 8);
+  EXPECT_THAT(use.remarks, ::testing::StartsWith("node2 mlx5_0/1: symbol_error +1; node1 mlx5_0/1: idle"));
 }
 
 TEST(NetworkPorts, TravelAsText) {
