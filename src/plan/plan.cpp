@@ -196,9 +196,13 @@ std::string reason_against(const Point& point, const World& world) {
 std::string mpi_reason(const Point& point, specs::MpiServes serves) {
   using specs::MpiServes;
   const CollectivePoint& c = point.collective;
-  const bool trains = point.workload == "training";
-  if (!trains && c.bytes / specs::dtype_bytes(c.dtype) > std::numeric_limits<int>::max())
-    return "MPI counts elements in 32 bits: take a smaller message, or transport pt2pt";
+  const bool trains = point.workload != "collective";
+  const int64_t most_elements = trains ? specs::model_table(point.training.model)->num_parameters()
+                                       : c.bytes / specs::dtype_bytes(c.dtype);
+  if (most_elements > std::numeric_limits<int>::max())
+    return fmt::format(
+        "transport mpi: MPI counts elements in 32 bits, and {} has more; take {}transport pt2pt",
+        trains ? "the model" : "the message", trains ? "" : "a smaller one, or ");
   if (serves == MpiServes::everything) return {};
   if (serves == MpiServes::nothing)
     return "transport mpi: this MPI library does not take GPU memory (MPIX_Query_cuda_support): use a "

@@ -75,6 +75,7 @@ refused "--minbytes 8 is above --maxbytes 4" all_reduce -b 8 -e 4
 refused "makes more than 100000 sizes" all_reduce -b 8 -e 1TiB -i 1
 refused "out of memory" all_reduce -b 1TiB -e 1TiB
 refused "transport nccl needs a GPU" all_reduce --transport nccl
+refused "MPI counts elements in 32 bits" all_reduce --transport mpi -b 8GiB -e 8GiB
 
 # Errors in the parts are reported before the header. Valid parts are rated by the bytes that move between ranks.
 printf '1\n' >"$scratch/short"

@@ -19,10 +19,12 @@
 #include "cli/values.h"
 #include "cli/whole_program.h"
 #include "comm/in_step.h"
+#include "comm/transports.h"
 #include "device/device.h"
 #include "device/meter.h"
 #include "doctor/placement.h"
 #include "plan/choice_axis.h"
+#include "plan/plan.h"
 #include "schema/file.h"
 #include "schema/journal.h"
 #include "schema/step_statistics.h"
@@ -33,6 +35,7 @@
 #include "strategies/brief_text.h"
 #include "sweep/environment.h"
 #include "sweep/measure.h"
+#include "sweep/network_watch.h"
 #include "sweep/workloads/workload.h"
 
 namespace shardmark {
@@ -125,6 +128,18 @@ SizeSweep read_sweep(const CollectiveFlags& flags, int num_ranks) {
   return sweep;
 }
 
+void check_transport(const SizeSweep& sweep, const std::string& transport, specs::MpiServes mpi) {
+  if (transport != "mpi") return;
+  for (const std::string& dtype : sweep.dtypes) {
+    Point point;
+    point.workload = "collective";
+    point.collective.operation = sweep.operation.name;
+    point.collective.dtype = dtype;
+    point.collective.bytes = *std::max_element(sweep.sizes.begin(), sweep.sizes.end());
+    if (const std::string reason = mpi_reason(point, mpi); !reason.empty()) throw UsageError(reason);
+  }
+}
+
 // nccl-tests has -o for the operator.
 void refuse_operator_as_output(const std::string& output) {
   std::vector<std::string> words = specs::reduction_names();
@@ -155,11 +170,16 @@ class Bench {
     });
     if (flags_.check) workload->verify();
     run_window(*workload, flags_.warmup);
-    const std::vector<double> steps = world_.gather(run_window(*workload, flags_.iterations));
+    network_.begin();
+    const std::vector<double> own_steps = run_window(*workload, flags_.iterations);
+    network_.stop();
+    const std::vector<double> steps = world_.gather(own_steps);
     record.samples.push_back({"step", world_.size(), flags_.iterations, steps});
     workload->collect(record);
+    network_.end();
     if (world_.rank() == 0) {
       summarize(record);
+      network_.fill(record.measures);
       workload->derive(record);
     }
     record.id = point_id(point);
@@ -189,6 +209,7 @@ class Bench {
   const Resources& resources_;
   Heartbeat& heartbeat_;
   ReferenceCache references_;
+  NetworkWatch network_{world_};
 };
 
 constexpr const char* kNothing = "         -       -       -      -";
@@ -291,6 +312,8 @@ int run(const CollectiveFlags& flags) {
   const Preflight checked = preflight(flags.world, ranks, "");
   const at::Device device = checked.device;
   if (!device.is_cuda()) meter::set_limit(device_memory_bytes(device) / 10 * 8 / ranks.session->local_size());
+  const specs::MpiServes mpi = mpi_serves(device, world);
+  together(world, [&] { check_transport(sweep, transport_for(flags.world, device), mpi); });
   std::unique_ptr<Communicator> comm;  // errors are the same on all ranks
   const Resources resources = describe_resources(world, ranks.session->local_size(), device, {});
   together(world, [&] {

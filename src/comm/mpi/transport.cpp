@@ -4,12 +4,15 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
+#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "base/backoff.h"
 #include "base/error.h"
+#include "base/reused.h"
+#include "comm/in_step.h"
 #include "comm/mpi/memory.h"
 #include "comm/mpi/sixteen_bits.h"
 #include "comm/transports.h"
@@ -64,16 +67,36 @@ bool holds(const at::Tensor& side, const at::Tensor& part) {
   return at >= begin && at < begin + side.nbytes();
 }
 
+// Memory for the result of a reduce-scatter in place, used again by later ones.
+struct Scratch {
+  at::Tensor bytes;
+
+  void* at_least(int64_t size, at::Device device) {
+    if (bytes.defined() && bytes.numel() >= size) return bytes.data_ptr();
+    bytes.reset();
+    if (device.is_cpu()) {
+      auto memory = host_memory(size);
+      void* const data = memory.get();
+      bytes = at::from_blob(
+          data, {size}, [memory = std::move(memory)](void*) {}, at::kByte);
+    } else {
+      bytes = at::empty({size}, at::TensorOptions(at::kByte).device(device));
+    }
+    return bytes.data_ptr();
+  }
+};
+
 // The arguments of one call, in MPI's words. It must live until the operation is complete, because MPI reads
 // the counts and writes to the buffers until then.
 class LibraryCall {
  public:
-  LibraryCall(const Call& call, MPI_Comm comm, int rank, int size)
+  LibraryCall(const Call& call, MPI_Comm comm, int rank, int size, Reused<Scratch>& scratch)
       : call_(call), comm_(comm), rank_(rank), size_(size) {
     if (call.what == Collective::all_to_all_v) count_parts();
     // In place, our shard of the input takes the result. MPI's own form would write it over the first shard.
-    if (call.what == Collective::reduce_scatter && holds(call.in, call.out))
-      result_ = at::empty_like(call.out);
+    if (call.what != Collective::reduce_scatter || !holds(call.in, call.out)) return;
+    scratch_ = scratch.get([] { return std::make_shared<Scratch>(); });
+    result_ = scratch_->at_least(static_cast<int64_t>(call.out.nbytes()), call.out.device());
   }
 
   // Makes the blocking call where `request` is nullptr. Returns MPI's error code.
@@ -94,13 +117,15 @@ class LibraryCall {
                       type, mpi_op(op, in.scalar_type()));
       case Collective::reduce_scatter:
         return either(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, source,
-                      result_.defined() ? result_.data_ptr() : target, numel(out), type,
-                      mpi_op(op, in.scalar_type()));
+                      result_ != nullptr ? result_ : target, numel(out), type, mpi_op(op, in.scalar_type()));
       case Collective::all_gather:
         return either(MPI_Allgather, MPI_Iallgather, in_place ? MPI_IN_PLACE : source, numel(in), type,
                       target, numel(in), type);
       case Collective::broadcast:
-        if (rank_ == root && !in_place) out.view(-1).copy_(in.view(-1));
+        if (rank_ == root && !in_place) {
+          out.view(-1).copy_(in.view(-1));
+          synchronize(out.device());
+        }
         return either(MPI_Bcast, MPI_Ibcast, target, numel(out), type, root);
       case Collective::reduce:
         return either(MPI_Reduce, MPI_Ireduce, in_place ? MPI_IN_PLACE : source, target, numel(in), type,
@@ -126,7 +151,12 @@ class LibraryCall {
 
   // What MPI leaves to do once the call is complete.
   void finish() {
-    if (result_.defined()) call_.out.copy_(result_);
+    if (result_ != nullptr && call_.out.is_cpu())
+      std::memcpy(call_.out.data_ptr(), result_, call_.out.nbytes());
+    else if (result_ != nullptr)
+      call_.out.copy_(scratch_->bytes.narrow(0, 0, static_cast<int64_t>(call_.out.nbytes()))
+                          .view(call_.out.scalar_type())
+                          .view_as(call_.out));
     const bool is_average = specs::collective(call_.what).reduces && call_.op == ReduceOp::average;
     if (is_average && call_.uses_out(rank_)) call_.out.div_(size_);
   }
@@ -162,14 +192,15 @@ class LibraryCall {
   Call call_;  // keeps the tensors alive
   MPI_Comm comm_;
   int rank_, size_;
-  at::Tensor result_;
+  std::shared_ptr<Scratch> scratch_;
+  void* result_ = nullptr;  // in scratch_
   std::vector<int> sent_, sent_at_, received_, received_at_;
 };
 
 // An operation in flight, by the library's non-blocking calls.
 class InFlight final : public Operation {
  public:
-  InFlight(const Call& call, MPI_Comm comm, int rank, int size) : call_(call, comm, rank, size) {
+  explicit InFlight(LibraryCall call) : call_(std::move(call)) {
     if (call_.is_message())
       call_.exchange(requests_);
     else
@@ -199,7 +230,7 @@ class InFlight final : public Operation {
 // knows that the rank waits.
 class Blocking final : public Operation {
  public:
-  Blocking(const Call& call, MPI_Comm comm, int rank, int size) : call_(call, comm, rank, size) {}
+  explicit Blocking(LibraryCall call) : call_(std::move(call)) {}
   bool poll() override {
     wait();
     return true;
@@ -227,6 +258,7 @@ class MpiCommunicator final : public Communicator {
     return device_.is_cpu() ? host_tensor(numel, dtype)
                             : at::zeros({numel}, at::TensorOptions(dtype).device(device_));
   }
+  void trim() override { scratch_ = {}; }
 
  protected:
   std::unique_ptr<Communicator> do_split(int color, int key, SplitUse) override {
@@ -236,15 +268,18 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Operation> do_start(const Call& call) override {
     if (moves_nothing(call)) return nullptr;
     // Open MPI's non-blocking reductions do not take GPU memory.
-    if (!device_.is_cpu() && call.what != Collective::send_recv) return do_run(call);
+    if (!device_.is_cpu() && call.what != Collective::send_recv) {
+      if (const auto blocking = do_run(call)) blocking->wait();
+      return nullptr;
+    }
     synchronize(device_);  // MPI knows no streams
-    return std::make_unique<InFlight>(call, group_.mpi(), rank(), size());
+    return std::make_unique<InFlight>(library_call(call));
   }
   std::unique_ptr<Operation> do_run(const Call& call) override {
     if (call.what == Collective::send_recv) return do_start(call);
     if (moves_nothing(call)) return nullptr;
     synchronize(device_);
-    return std::make_unique<Blocking>(call, group_.mpi(), rank(), size());
+    return std::make_unique<Blocking>(library_call(call));
   }
   // Any call makes progress on all operations of the process; this one changes nothing.
   void do_progress() override {
@@ -253,6 +288,7 @@ class MpiCommunicator final : public Communicator {
   }
 
  private:
+  LibraryCall library_call(const Call& call) { return {call, group_.mpi(), rank(), size(), scratch_}; }
   // Some libraries refuse two empty buffers, because these have the same address.
   bool moves_nothing(const Call& call) const {
     return call.parts == nullptr && call.payload_bytes(rank(), size()) == 0;
@@ -260,6 +296,7 @@ class MpiCommunicator final : public Communicator {
 
   HostGroup group_;
   at::Device device_;
+  Reused<Scratch> scratch_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "base/backoff.h"
 #include "base/node.h"
@@ -77,12 +78,29 @@ class Checked final : public Communicator {
   }
   std::unique_ptr<Operation> do_run(const Call& call) override {
     compare(call);
-    inner_->run(call);
-    return nullptr;
+    return std::make_unique<Run>(*inner_, call);
   }
   void do_progress() override { inner_->progress(); }
 
  private:
+  // Runs the operation when it is waited for, which Communicator::run does at once.
+  class Run final : public Operation {
+   public:
+    Run(Communicator& inner, const Call& call) : inner_(inner), call_(call) {}
+    bool poll() override {
+      wait();
+      return true;
+    }
+    void wait() override {
+      if (!std::exchange(is_complete_, true)) inner_.run(call_);
+    }
+
+   private:
+    Communicator& inner_;
+    Call call_;
+    bool is_complete_ = false;
+  };
+
   class HandedOn final : public Operation {
    public:
     explicit HandedOn(Work work) : work_(std::move(work)) {}

@@ -34,7 +34,7 @@ class Messages {
   virtual bool cancel() = 0;
 };
 
-// What an engine sends over: MPI in the program (comm/mpi/transport.cpp), threads of one process in tests.
+// What an engine sends over: MPI in the program (comm/pt2pt/transport.cpp), threads of one process in tests.
 class Wire {
  public:
   virtual ~Wire() = default;
