@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "schema/content_hash.h"
 #include "schema/fields.h"
-#include "schema/imported.h"
 #include "schema/json.h"
+#include "schema/older.h"
 #include "schema/possible.h"
 #include "schema/record.h"
 #include "schema/version.h"
@@ -105,9 +105,8 @@ std::optional<JournalLine> read_line(const std::string& line, const std::string&
   try {
     const Json json = Json::parse(line);
     if (json.contains("environment")) {
-      Opened opened{environment_from_json(json.at("environment")),
-                    require_readable(json.at("schema"), where)};
-      return opened;
+      const int minor = require_readable(json.at("schema"), where);
+      return Opened{environment_from_json(json.at("environment")), minor};
     }
     if (json.contains("began")) return Began{possible_record(json.at("began"))};
     if (json.contains("progress")) return Extended{json.at("progress"), place_from_json(json.at("samples"))};
@@ -231,30 +230,33 @@ class Scanner {
 
   // Each keep() returns false if the line turns out not to be complete: its samples are not there.
   bool keep(Opened&& opened) {
-    minor_ = opened.minor;
+    older_ = Older(opened.minor, opened.environment);
     scan_.environment = std::move(opened.environment);
-    rename(scan_.environment.transport);
+    older_.renew(scan_.environment);
     begin_nothing();  // the former job ended without a record of its point
     return true;
   }
   bool keep(Began&& began) {
     begin_nothing();
     scan_.began = std::move(began.record);
-    rename(scan_.began->point.transport);
+    older_.renew(*scan_.began);
     return true;
   }
   bool keep(Extended&& progress) {
     scan_.samples_bytes = std::max(scan_.samples_bytes, progress.samples.end());
+    older_.renew(progress.id);
     if (has_begun(progress.id)) pieces_.push_back(std::move(progress.samples));
     return true;
   }
   bool keep(Foreign&&) { return true; }
   bool keep(Due&& due) {
+    for (std::string& id : due.ids) older_.renew(id);
     scan_.due.insert(due.ids.begin(), due.ids.end());
     return true;
   }
   bool keep(Recorded&& recorded) {
     auto& [record, place] = recorded;
+    older_.renew(record);
     const int64_t end = place.end();
     if (record.ended_job && place.series.empty() && has_begun(record.id)) {
       record.samples = joined();
@@ -266,14 +268,10 @@ class Scanner {
     scan_.samples_bytes = std::max(scan_.samples_bytes, end);
     if (has_begun(record.id)) begin_nothing();
     scan_.due.erase(record.id);
-    rename(record.point.transport);
     sink_(std::move(record));
     return true;
   }
 
-  void rename(std::string& transport) const {
-    transport = transport_since_1_11(std::move(transport), minor_, is_imported(scan_.environment));
-  }
   bool has_begun(const std::string& id) const { return scan_.began && scan_.began->id == id; }
   void begin_nothing() {
     scan_.began.reset();
@@ -296,7 +294,7 @@ class Scanner {
   const RecordSink& sink_;
   File samples_;
   JournalScan scan_;
-  int minor_ = kSchemaMinor;
+  Older older_;
   std::vector<SamplesPlace> pieces_;  // pieces of the series of scan_.began
 };
 

@@ -75,7 +75,7 @@ struct Sampling {
 struct Point {
   std::string workload;  // "training", "collective", or "train": a run of shardmark train
   int64_t ranks = 1;
-  // A choice as text: mpi, nccl, hierarchical(...). Empty: nccl on GPUs, mpi elsewhere.
+  // A choice as text: pt2pt, mpi, nccl, hierarchical(...). Empty: nccl on GPUs, pt2pt elsewhere.
   std::string transport;
   // Settings that ranks are started with (settings.h). Empty: those of the whole study.
   std::string environment;

@@ -12,8 +12,8 @@
 #include "schema/columns.h"
 #include "schema/fields.h"
 #include "schema/hdf5.h"
-#include "schema/imported.h"
 #include "schema/json.h"
+#include "schema/older.h"
 #include "schema/possible.h"
 #include "schema/seal.h"
 #include "schema/text_heap.h"
@@ -225,10 +225,9 @@ std::vector<RecordColumn> read_points(const OpenFile& file) {
   return columns;
 }
 
-Environment read_renamed(const OpenFile& file) {
+Environment read_renewed(const OpenFile& file) {
   Environment environment = read_environment(file);
-  environment.transport =
-      transport_since_1_11(std::move(environment.transport), file.minor, is_imported(environment));
+  Older(file.minor, environment).renew(environment);
   return environment;
 }
 
@@ -293,12 +292,12 @@ void write_published(const std::string& study, const std::function<Environment(c
   rename_file(temporary, study);
 }
 
-Environment read_published_environment(const std::string& study) { return with_file(study, read_renamed); }
+Environment read_published_environment(const std::string& study) { return with_file(study, read_renewed); }
 
 Environment read_published(const std::string& study, Load load, const RecordSink& sink) {
   return with_file(study, [&](const OpenFile& file) {
-    Environment environment = read_renamed(file);
-    const bool imported = is_imported(environment);
+    Environment environment = read_renewed(file);
+    Older older(file.minor, environment);
     const std::vector<RecordColumn> columns = read_points(file);
     const h5::Id samples = h5::open_group(file.root, "samples");
     std::vector<SeriesReader> series;
@@ -309,7 +308,7 @@ Environment read_published(const std::string& study, Load load, const RecordSink
       Record record = row(columns, i);
       require_possible(record);
       for (SeriesReader& s : series) s.read(i, record.samples);
-      record.point.transport = transport_since_1_11(std::move(record.point.transport), file.minor, imported);
+      older.renew(record);
       sink(std::move(record));
     }
     return environment;

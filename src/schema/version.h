@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -35,12 +34,6 @@ inline int require_readable(const std::string& version, const std::string& path)
                      std::to_string(kSchemaMajor) + "." + std::to_string(kFirstReleasedMinor) +
                      "); measure it again");
   return minor;
-}
-
-// Before 1.11 `mpi` was the name of what is `pt2pt` since then. An imported study means MPI's own collectives
-// by it, as `mpi` does now.
-inline std::string transport_since_1_11(std::string transport, int minor, bool is_imported) {
-  return minor < 11 && !is_imported && transport == "mpi" ? "pt2pt" : std::move(transport);
 }
 
 }  // namespace shardmark

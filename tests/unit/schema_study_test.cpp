@@ -12,6 +12,7 @@
 #include "schema/hdf5.h"
 #include "schema/journal.h"
 #include "schema/json.h"
+#include "schema/older.h"
 #include "schema/version.h"
 #include "schema_fixture.h"
 
@@ -204,9 +205,28 @@ TEST(Study, TransportsOfSchema110GetTheirNamesOfToday) {
   EXPECT_EQ(transport("studies/shaped.h5"), "pt2pt");
   EXPECT_EQ(transport("golden/studies/collectives.h5"), "pt2pt");  // a journal
   EXPECT_EQ(transport("golden/studies/import_osu.h5"), "mpi") << "OSU measures the library's collectives";
-  for (const char* other : {"nccl", "hierarchical(form=leader)"})
-    EXPECT_EQ(transport_since_1_11(other, 10, false), other);
-  EXPECT_EQ(transport_since_1_11("mpi", 11, false), "mpi");
+}
+
+TEST(Study, IdsOfSchema110ThatNameTheTransportChangeWithIt) {
+  const auto renewed = [](const char* transport, int minor, bool is_named_by_it) {
+    Record record;
+    record.point.workload = "collective";
+    record.point.transport = transport;
+    record.id = is_named_by_it ? point_id(record.point) : "of the suite's default";
+    std::string id = record.id;
+    Older older(minor, sample_environment());
+    older.renew(record);
+    older.renew(id);
+    EXPECT_EQ(id, record.id) << "lines that name the point";
+    EXPECT_EQ(record.id == point_id(record.point), is_named_by_it);
+    return record.point.transport;
+  };
+  for (const bool is_named_by_it : {false, true}) {
+    EXPECT_EQ(renewed("mpi", 10, is_named_by_it), "pt2pt");
+    EXPECT_EQ(renewed("mpi", 11, is_named_by_it), "mpi");
+    for (const char* other : {"nccl", "hierarchical(form=leader)"})
+      EXPECT_EQ(renewed(other, 10, is_named_by_it), other);
+  }
 }
 
 TEST(Study, AFileThatLacksAColumnOfItsVersionIsDamaged) {
