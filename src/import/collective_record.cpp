@@ -18,6 +18,7 @@ Point unspecified_point(const std::string& workload, int64_t ranks) {
 Record collective_record(const specs::CollectiveRow& row, int64_t ranks, int64_t bytes, double time_s) {
   Record record;
   record.point = unspecified_point("collective", ranks);
+  record.point.seed = 1;  // what is moved does not depend on it; so it is the point of a suite's default
   CollectivePoint& collective = record.point.collective;
   collective.operation = row.name;
   collective.reduction = row.reduces ? "sum" : "none";
