@@ -18,7 +18,8 @@ void Older::renew(Environment& environment) const {
 
 void Older::renew(Record& record) {
   if (!renames_mpi_ || record.point.transport != kBefore) return;
-  const bool is_named_by_it = record.id == point_id(record.point);
+  // A journal may come from anywhere: a point of a workload that nobody knows has no id of ours.
+  const bool is_named_by_it = is_known_workload(record.point) && record.id == point_id(record.point);
   record.point.transport = kNow;
   if (!is_named_by_it) return;
   const std::string id = point_id(record.point);

@@ -73,6 +73,7 @@ Resources describe_resources(const HostGroup& world, int local_ranks, at::Device
   Resources resources;
   resources.local_ranks = local_ranks;
   resources.threads_per_rank = at::get_num_threads();
+  resources.is_first_on_node = world.first_rank_on_node() == world.rank();
   // If ranks are bound to cores, each has its own; otherwise they share all cores of the node.
   const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const int mine = num_cores();

@@ -163,7 +163,7 @@ Verdict measure(const WorkloadContext& context, Workload& workload, const Column
   if (!verdict.ok()) return verdict;
 
   const auto failure = [&] { return workload.failure(); };
-  NetworkWatch network(context.group);
+  NetworkWatch network(context.group, context.resources);
   verdict = Sampler(context, workload, sink, network).run(record);
   if (!verdict.ok()) return verdict;
   context.heartbeat.stage("collecting");

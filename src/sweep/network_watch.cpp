@@ -4,11 +4,10 @@
 
 namespace shardmark {
 
-NetworkWatch::NetworkWatch(const HostGroup& group) : group_(group) {
-  const bool is_first = group.first_rank_on_node() == group.rank();
-  several_nodes_ = group.sum(is_first ? 1 : 0) > 1;
-  reads_ = several_nodes_ && is_first;
-}
+NetworkWatch::NetworkWatch(const HostGroup& group, const Resources& resources)
+    : group_(group),
+      several_nodes_(group.sum(resources.is_first_on_node ? 1 : 0) > 1),
+      reads_(several_nodes_ && resources.is_first_on_node) {}
 
 void NetworkWatch::begin() {
   if (reads_) before_ = read_ports();

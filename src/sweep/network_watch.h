@@ -7,14 +7,15 @@
 #include "base/network_ports.h"
 #include "comm/host_group.h"
 #include "schema/record.h"
+#include "sweep/workloads/workload.h"
 
 namespace shardmark {
 
-// One rank of each node reads that node's ports. Where all ranks are on one node nothing is read, because
-// nothing of the point goes over a network.
+// The lowest rank of each node reads that node's ports; it takes part in a point if any rank of the node
+// does. Where all ranks are on one node nothing is read, because nothing of the point goes over a network.
 class NetworkWatch {
  public:
-  explicit NetworkWatch(const HostGroup& group);  // collective
+  NetworkWatch(const HostGroup& group, const Resources& resources);  // collective
   void begin();
   void stop();  // after the last timed window, before anything else is sent
   void end();   // collective; needs begin() and stop()

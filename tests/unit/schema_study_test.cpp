@@ -221,6 +221,11 @@ TEST(Study, IdsOfSchema110ThatNameTheTransportChangeWithIt) {
     EXPECT_EQ(record.id == point_id(record.point), is_named_by_it);
     return record.point.transport;
   };
+  Record unknown;
+  unknown.point.workload = "of a journal that anyone may have written";
+  unknown.point.transport = "mpi";
+  Older(10, sample_environment()).renew(unknown);
+  EXPECT_EQ(unknown.point.transport, "pt2pt");
   for (const bool is_named_by_it : {false, true}) {
     EXPECT_EQ(renewed("mpi", 10, is_named_by_it), "pt2pt");
     EXPECT_EQ(renewed("mpi", 11, is_named_by_it), "mpi");

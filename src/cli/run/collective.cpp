@@ -209,7 +209,7 @@ class Bench {
   const Resources& resources_;
   Heartbeat& heartbeat_;
   ReferenceCache references_;
-  NetworkWatch network_{world_};
+  NetworkWatch network_{world_, resources_};
 };
 
 constexpr const char* kNothing = "         -       -       -      -";

@@ -29,6 +29,7 @@ struct Resources {
   int local_ranks = 1;  // ranks on this node
   int num_cores = 1;    // cores of this node for all its ranks together
   int threads_per_rank = 1;
+  bool is_first_on_node = false;  // this rank is the lowest on its node
   // A thread of the transport takes a whole core for every rank, so there is one only if all ranks have a
   // core to spare.
   MovedBy communication() const {
