@@ -24,7 +24,8 @@ LabelParts parts_of(const MergedPoint& merged, const PlotNames& names) {
             {"bytes", format_bytes(static_cast<double>(c.bytes)), {}, Said::always},
             {"place", c.in_place ? "" : "out of place"},
             {"ranks", ranks_text(merged)},
-            {"type", c.dtype}};
+            {"type", c.dtype},
+            {"transport", brief_text("transport", merged.transport)}};
   }
   const TrainingPoint& t = merged.point.training;
   LabelParts parts = names.parts(merged, {{"batch", batch_text(t.batch_size, false), {}, Said::always},
