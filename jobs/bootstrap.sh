@@ -185,7 +185,7 @@ start_meanwhile() {
 # CUDA 13.0 needs a driver of the series 580. With an older driver, only CPU ranks work.
 check_driver() {
   local driver
-  driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || return 0
+  driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | sed -n 1p) || return 0
   if [[ $driver =~ ^([0-9]+)\. && ${BASH_REMATCH[1]} -lt 580 ]]; then
     say "warning: the NVIDIA driver is $driver; CUDA 13.0 needs 580 or newer, until then shardmark cannot use the GPUs"
   fi

@@ -88,7 +88,7 @@ unavailable=77    # exit status of a step that is impossible on this machine and
 if [[ $(id -u) == 0 ]]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
 
 facts() {
-  uname -a; nproc; free -g | head -2; ulimit -l -n
+  uname -a; nproc; free -g | sed -n 1,2p; ulimit -l -n
   ldd "$shardmark-torch" | grep -E 'torch|nccl|cudart|cudnn|mpi'
   command -v nvidia-smi >/dev/null || { echo "no nvidia-smi: the NVIDIA driver is not installed"; return 1; }
   nvidia-smi && nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE && { nvidia-smi topo -m || true; }

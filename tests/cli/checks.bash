@@ -34,5 +34,5 @@ refuses() {
 
 # is_narrow FILE: no line is too wide for a usual terminal.
 is_narrow() {
-  ! awk 'length > 135' "$1" | grep -q . || fail "lines of more than 135 columns: $(awk 'length > 135' "$1")"
+  [[ -z $(awk 'length > 135' "$1") ]] || fail "lines of more than 135 columns: $(awk 'length > 135' "$1")"
 }

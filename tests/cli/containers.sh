@@ -5,7 +5,7 @@
 set -euo pipefail
 home=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$home"
-python=$(command -v .venv/bin/python python3 | head -n 1)
+python=$(command -v .venv/bin/python || command -v python3)
 "$python" - <<'PYTHON'
 import json, os, re, subprocess, sys
 

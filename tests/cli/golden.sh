@@ -233,7 +233,7 @@ for name in $({ ls "$dir/new"; ls "$golden/expected"; } | sort -u); do
   if [[ ! -e $dir/new/$name ]]; then echo "tests/data/golden/expected/$name is the output of no command here"; fi
   if [[ -e $golden/expected/$name && -e $dir/new/$name ]]; then
     head -n 1 "$dir/new/$name"
-    diff -U 2 --label "expected/$name" --label new "$golden/expected/$name" "$dir/new/$name" | head -n 30 || true
+    diff -U 2 --label "expected/$name" --label new "$golden/expected/$name" "$dir/new/$name" | sed -n 1,30p || true
   elif [[ -e $dir/new/$name ]]; then echo "tests/data/golden/expected/$name is missing"; fi
   differ=$((differ + 1))
 done

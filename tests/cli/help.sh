@@ -11,7 +11,7 @@ readonly WIDTH=80 LINES_OF_SCREEN=50 MOST_COMMANDS=12 MOST_FLAGS=90
 # fits FILE: on a screen.
 fits() {
   [[ $(wc -l <"$1") -le $LINES_OF_SCREEN ]] || fail "$1: $(wc -l <"$1") lines are more than a screen: $(cat "$1")"
-  ! awk -v most=$WIDTH 'length > most' "$1" | grep -q . || fail "$1: wider than $WIDTH columns: $(awk -v most=$WIDTH 'length > most' "$1")"
+  [[ -z $(awk -v most=$WIDTH 'length > most' "$1") ]] || fail "$1: wider than $WIDTH columns: $(awk -v most=$WIDTH 'length > most' "$1")"
 }
 flags_in() { { grep -oE '^  (-[a-z]|--[a-z][a-z0-9_-]+)(,(-[a-z]|--[a-z][a-z0-9_-]+))*' "$1" || true; } | tr -d ' '; }
 

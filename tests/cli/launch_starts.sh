@@ -40,7 +40,7 @@ said=$(cat said-*)
 [[ $(sort -u status-*) == 0 ]] || fail "not all of 12 launches measured: $(cat status-*)"
 [[ $(grep -ho -e '-> results/tiny-[0-9]*.h5' said-* | sort -u | wc -l) == 12 ]] || fail "12 launches have not 12 studies"
 for n in {0..11}; do    # each launch reports its own study
-  own=$(grep -o 'tiny-[0-9]*' "said-$n" | head -n 1)
+  own=$(grep -o 'tiny-[0-9]*' "said-$n" | sed -n 1p)
   [[ $(grep -o 'tiny-[0-9]*' "said-$n" | sort -u) == "$own" ]] && grep -q 'vs fastest' "said-$n" || fail "$(cat "said-$n")"
 done
 [[ $(ls results) == $(printf 'tiny-%04d.h5\n' {1..12}; echo tiny.h5) ]] || fail "left in results: $(ls results)"

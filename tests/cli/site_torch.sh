@@ -63,7 +63,7 @@ configures() {
 }
 refused() {
   ! configures "$1" || fail "configured with '$1'"
-  tr -s ' \n' ' ' <"$dir/said" | grep -qF -- "$2" || fail "'$2' is not in: $(cat "$dir/said")"
+  [[ $(tr -s ' \n' ' ' <"$dir/said") == *"$2"* ]] || fail "'$2' is not in: $(cat "$dir/said")"
 }
 refused "" "no Torch in CMAKE_PREFIX_PATH and none in $home/.venv"
 refused "$dir/cpu/torch" "the Torch in $dir/cpu/torch was built without CUDA"
@@ -91,7 +91,7 @@ of_the_site
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if [[ -x $tests ]] && command -v patchelf >/dev/null; then
   mount --bind /dev/null /etc/ld.so.cache
-  path=$(grep -oE "rpath,[^ ]*$dir/python/site-packages/torch/lib[^ ]*" "$dir/build/build.ninja" | head -n 1)
+  path=$(grep -oE "rpath,[^ ]*$dir/python/site-packages/torch/lib[^ ]*" "$dir/build/build.ninja" | sed -n 1p)
   path=${path#rpath,}
   cp "$tests" "$dir/rank_tests"
   toolkit=$dir/toolkit/lib64 && mkdir -p "$toolkit" && ln -s "$nvidia/cu13/lib/libnvrtc.so.13" "$toolkit/"

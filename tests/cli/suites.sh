@@ -29,7 +29,7 @@ refuses() {
 }
 
 says "Suites without a folder are in $installed." "$shardmark" list
-[[ $(grep -E '^Suites' out | head -3) == $'Suites: start here\nSuites: one question each\nSuites for GPUs' ]] || fail "the groups of suites: $(cat out)"
+[[ $(grep -m 3 -E '^Suites' out) == $'Suites: start here\nSuites: one question each\nSuites for GPUs' ]] || fail "the groups of suites: $(cat out)"
 [[ $(sed -n '2,4s/ .*//;2,4p' <(sed 's/^  //' out)) == $'layouts\nmemory\nquick' ]] || fail "what to start with: $(cat out)"
 grep -q '^  quick  *every strategy' out || fail "list does not name quick: $(cat out)"
 for name in primitives primitives.yaml suites/primitives suites/primitives.yaml; do

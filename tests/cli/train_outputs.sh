@@ -88,7 +88,7 @@ if [[ -n ${OWN_MOUNTS:-} ]]; then
   { cat /dev/zero >disk/full; } 2>/dev/null || true
   wait_for 300 "a checkpoint that is not written" grep -q 'was not written' out
   says 'was not written, earlier ones stay'
-  kill -TERM "$(ours | head -n 1)"
+  kill -TERM "$(ours | sed -n 1p)"
   ends
   says 'checkpoints were not written'
   says 'No space left on device'

@@ -69,12 +69,12 @@ begin --timeout 3
 kill -STOP "$(ours | tail -n 1)"
 ends
 says 'go on with --resume'
-"$program" report s.h5 --raw --json | grep -q '"outcome": *"timed_out"' || fail "no record of the hang"
+grep -q '"outcome": *"timed_out"' <<<"$("$program" report s.h5 --raw --json)" || fail "no record of the hang"
 goes_on "a hang"
 
 # The run is asked to stop.
 begin
-kill -TERM "$(ours | head -n 1)"    # only one rank gets it; all stop at the same step, with a checkpoint
+kill -TERM "$(ours | sed -n 1p)"    # only one rank gets it; all stop at the same step, with a checkpoint
 ends
 says "stopped by a signal after step $(newest) of"
 goes_on "SIGTERM"

@@ -4,7 +4,7 @@
 set -eu
 shardmark=$1
 mpirun=(mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
-if ! ompi_info --param pml monitoring --level 9 2>/dev/null | grep -q pml_monitoring_enable; then
+if [[ $(ompi_info --param pml monitoring --level 9 2>/dev/null) != *pml_monitoring_enable* ]]; then
   echo "skipped: this MPI has no pml_monitoring component"
   exit 77
 fi

@@ -67,7 +67,7 @@ make_nodes() {
   done
   print_agent >"$dir/agent"
   chmod +x "$dir/agent"
-  for node in "${nodes[@]}"; do wait_for 30 "node$node" sh -c "'$dir/agent' node$node hostname | grep -qx node$node"; done
+  for node in "${nodes[@]}"; do wait_for 30 "node$node" sh -c "[ \"\$('$dir/agent' node$node hostname)\" = node$node ]"; done
 }
 
 # Prints a program that mpirun uses in place of ssh: AGENT node2 COMMAND. The nodes share the cores of the machine.

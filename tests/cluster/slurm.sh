@@ -39,13 +39,13 @@ start_slurm() {
     mkdir "$dir/spool-node$node" "$dir/tmp-node$node"
     start_node "$node" slurmd -D -N "node$node" -f "$SLURM_CONF"
   done
-  wait_for 60 "$count idle nodes" sh -c "sinfo -h -N -t idle -o %N | grep -c node | grep -qx $count"
+  wait_for 60 "$count idle nodes" sh -c "[ \$(sinfo -h -N -t idle -o %N | grep -c node) = $count ]"
 }
 
 make_network $count
 start_munge
 start_slurm
-srun -N $count hostname | sort | xargs | grep -qx "$(seq -f node%g -s ' ' $count)" || fail "srun does not reach all nodes"
+[[ $(srun -N $count hostname | sort | xargs) == "$(seq -f node%g -s ' ' $count)" ]] || fail "srun does not reach all nodes"
 echo "a Slurm of $count nodes is up after $SECONDS s"
 
 # --- a small copy of the repository, with a study of its own ---------------------------------------------------------

@@ -124,7 +124,7 @@ end_of_job() {
 left_in_memory() {
   local file
   find /dev/shm -maxdepth 1 -type f -newer "$dir/begin" -user "$(id -un)" 2>/dev/null | while read -r file; do
-    if [[ $file == /dev/shm/shardmark-* ]] && ! sed -n 2p "$file" 2>/dev/null | grep -qxF -- "$TMPDIR"; then continue; fi
+    if [[ $file == /dev/shm/shardmark-* ]] && [[ $(sed -n 2p "$file" 2>/dev/null) != "$TMPDIR" ]]; then continue; fi
     grep -qsF -- "$file" /proc/[0-9]*/maps || echo "$file"
   done
 }

@@ -25,7 +25,7 @@ fault_stop_a_rank() {
   kill -STOP "${rank_pid[$rank]}"
   within 60 named_or_done || fail "rank $rank is not named: $(tail -n 5 "$log")"    # its neighbour may still be loading
   if within 15 named; then    # otherwise it stopped after everything was done
-    still=$(sed -n 's/.*no progress for \([0-9]*\) s.*/\1/p' "$log" | head -n 1)
+    still=$(sed -n 's/.*no progress for \([0-9]*\) s.*/\1/p' "$log" | sed -n 1p)
     [[ ${still:-0} -le 10 ]] || fail "rank $rank is named only $still s after it stopped"
     return
   fi

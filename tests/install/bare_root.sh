@@ -16,7 +16,7 @@ unshare --mount true 2>/dev/null || skip "this machine lets nobody make mounts"
 [[ ${BARE_ROOT_UNSHARED:-} ]] || BARE_ROOT_UNSHARED=1 exec unshare --mount --propagation private "$0" "$@"
 
 mirror=$(grep -hoE '^(deb|URIs:)( \[.*\])? +https?://[^ ]+' /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
-  grep -oE 'https?://[^ ]+' | head -n 1 || true)
+  grep -oE 'https?://[^ ]+' | sed -n 1p || true)
 [[ $mirror ]] || skip "no mirror is in this machine's sources of apt"
 . /etc/os-release
 root=$(mktemp -d)
