@@ -13,6 +13,7 @@
 
 #include "analysis/findings/findings.h"
 #include "analysis/stats/interconnects.h"
+#include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/about.h"
 #include "analysis/tables/tables.h"
@@ -24,9 +25,9 @@ namespace {
 
 struct Problem {
   std::string concerns, what, why;
-  int64_t num_points = -1;       // -1: one, or none in particular
-  std::vector<Cell> about = {};  // as about_columns(); empty: no point in particular
-  bool is_left_out = false;      // of fits
+  int64_t num_points = -1;   // -1: one, or none in particular
+  About about = {};          // empty: no point in particular
+  bool is_left_out = false;  // of fits
 };
 using Problems = std::vector<Problem>;
 constexpr const char* kToCheck = "results to check";
@@ -34,15 +35,16 @@ constexpr const char* kToCheck = "results to check";
 // What the points of one row are.
 struct NotOk {
   int64_t num_points = 0;
-  std::set<std::string> work, strategies;
+  std::set<std::string> work, strategies, transports;
   std::map<int64_t, std::string> ranks, sizes;
 
-  void add(const Point& point) {
+  void add(const Point& point, const std::string& transport) {
     const bool is_call = point.workload == "collective";
     const int64_t size = is_call ? point.collective.bytes : point.training.batch_size;
     ++num_points;
     work.insert(is_call ? point.collective.operation : point.training.model.name);
     if (!is_call) strategies.insert(strategy_text(point.training));
+    if (!transport.empty()) transports.insert(transport_cell(transport).text);
     ranks.emplace(point.ranks, std::to_string(point.ranks));
     sizes.emplace(size, is_call ? format_bytes(static_cast<double>(size)) : std::to_string(size));
   }
@@ -85,30 +87,32 @@ NotOkGroups not_ok_of(const std::vector<StudyData>& studies) {
       if (record.outcome != Outcome::ok)
         groups[{record.outcome,
                 with_rounded_amount(record.reason) + (record.attempts > 1 ? "; in the second attempt" : "")}]
-            .add(record.point);
+            .add(record.point,
+                 record.point.transport.empty() ? study.environment.transport : record.point.transport);
   return groups;
 }
 
 // One row for the points that share an outcome and a reason.
 void add_not_ok(Problems& problems, const std::vector<StudyData>& studies) {
-  const Cell none = {"", nullptr};
   for (const auto& [key, group] : not_ok_of(studies)) {
     const auto& [outcome, reason] = key;
     problems.push_back({"points without a result",
                         std::string(to_text(outcome)),
                         reason.empty() ? "not recorded" : reason,
                         group.num_points,
-                        {listed(group.work), listed(group.strategies), listed(group.ranks), none, none,
-                         listed(group.sizes)}});
+                        {.work = listed(group.work),
+                         .strategy = listed(group.strategies),
+                         .transport = group.transports.empty() ? Cell{"", nullptr} : listed(group.transports),
+                         .ranks = listed(group.ranks),
+                         .size = listed(group.sizes)}});
   }
 }
 
 void add_results_to_check(Problems& problems, const MergedPoints& points, const MergedPoints& unfinished) {
-  const ColumnsOf<MergedPoint> columns = about_columns();
   for (const PointFinding& finding : findings_of(points, unfinished)) {
     Problem& problem = problems.emplace_back(Problem{kToCheck, finding.kind, finding.words});
     problem.is_left_out = finding.excludes;
-    for (const auto& column : columns) problem.about.push_back(column.cell(*finding.about));
+    problem.about = about_point(*finding.about);
   }
 }
 
@@ -183,12 +187,9 @@ ColumnsOf<Problem> problem_columns() {
          return row.num_points < 0 ? Cell{"", nullptr} : cells::count(row.num_points);
        },
        "with the same outcome and reason."}};
-  for (auto& [head, cell, definition] : about_columns()) {
-    head.is_optional = true;
-    columns.push_back({std::move(head), [c = columns.size() - 3](const auto& row) {
-                         return row.about.empty() ? Cell{"", nullptr} : row.about[c];
-                       }});
-  }
+  ColumnsOf<About> about = columns_of_about();
+  for (auto& column : about) column.head.is_optional = true;
+  columns = join(std::move(columns), through<Problem>([](const Problem& row) { return row.about; }, about));
   columns.back().definition = "batch per rank, or bytes of the message.";
   columns.push_back({{"why", "", false}, [](const auto& row) { return cells::words(row.why); }});
   columns.push_back({{"fits", "", false, true},
