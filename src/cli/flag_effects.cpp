@@ -153,13 +153,12 @@ const std::map<std::string, CommandRow>& rows() {
         "--ranks-per-node --print",
         {{"--report", [](const Given& given) { return !given.has("--print"); },
           "--print starts nothing that could be reported; leave out one of them"},
-         {"--requeue",
-          [](const Given& given) { return !given.has("--print") && std::getenv("SLURM_JOB_ID") != nullptr; },
-          "it is for a Slurm job, which requeues itself, and this starts none of one (SLURM_JOB_ID is not "
-          "set, or --print is given); leave it out"}}}},
+         {"--requeue", [](const Given& given) { return !given.has("--print"); },
+          "--print starts nothing that could be requeued; leave out one of them"}}}},
       {"submit",
-       {"suites flags --nodes --gpus-per-node --ranks-per-node --time --output --rerun-failed --launcher "
-        "--sbatch-flag --env --results --print"}},
+       {"suites flags --to --nodes --gpus-per-node --ranks-per-node --time --output --rerun-failed "
+        "--launcher "
+        "--submit-flag --env --print"}},
       {"list", {"names --all"}},
       {"import", {"files --output --device --ranks --nodes --ranks-per-node --transport --link --operation"}},
       {"run",

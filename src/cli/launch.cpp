@@ -63,7 +63,22 @@ std::string variable(const char* name) {
 
 int64_t number(const std::string& text) { return text.empty() ? 0 : std::atoll(text.c_str()); }
 
-Allocation read_allocation() {
+// The nodes of the Flux job whose script calls us: Flux has a broker on each.
+Allocation read_flux() {
+  Allocation allocation;
+  const int status = run_process(
+      {"timeout", "60", "flux", "getattr", "size"}, {},
+      [&](const std::string& line) { allocation.num_nodes = std::max<int64_t>(number(line), 1); });
+  if (status != 0)
+    throw UsageError(
+        "--launcher flux: flux does not say how many nodes this job has (flux getattr size); is this shell "
+        "in "
+        "a job of Flux?");
+  return allocation;
+}
+
+Allocation read_allocation(const std::string& launcher) {
+  if (launcher == "flux") return read_flux();
   const std::string job = variable("SLURM_JOB_ID");
   if (const auto groups = heterogeneous_job([](const std::string& name) { return variable(name.c_str()); }))
     throw UsageError(refusal_of(*groups, "launch starts ranks on the first group alone"));
@@ -112,11 +127,11 @@ std::string own_job(const Allocation& allocation) {
   return is_ambiguous ? allocation.job + "_" + variable("SLURM_ARRAY_TASK_ID") : allocation.job;
 }
 
-// Handles a stop by a signal: Slurm's, ahead of the time limit, or a user's. The job is requeued only if it
+// Handles a stop by a signal: a job's, ahead of its time limit, or a user's. The job is requeued only if it
 // finished a point. Otherwise a point that takes longer than the time limit would be requeued forever.
 int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string& study,
                const Allocation& allocation) {
-  const bool out_of_time = end.stopped_by == SIGUSR1 && flags.requeue && !allocation.job.empty();
+  const bool out_of_time = end.stopped_by == SIGUSR1 && flags.requeue;
   if (!out_of_time) {
     const std::string kept =
         has_study(study)
@@ -132,8 +147,10 @@ int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string&
         fmt::format("out of time before another point was finished: shorten the points of the suite, or "
                     "continue with more time on as many nodes: shardmark submit {} --time 8h -o {}",
                     shell_word(flags.arguments.own().front()), shell_word(study)));
-  log_line(fmt::format("out of time after {}, requeued; the study is kept",
-                       counted(end.num_finished, "more point")));
+  const bool in_slurm = !allocation.job.empty();
+  log_line(fmt::format("out of time after {}, {}; the study is kept", counted(end.num_finished, "more point"),
+                       in_slurm ? "requeued" : "so the job is submitted again"));
+  if (!in_slurm) return 128 + SIGUSR1;  // which the job's script waits for
   const int status = run_process({"timeout", "60", "scontrol", "requeue", own_job(allocation)}, {},
                                  [](const std::string&) {});
   if (status != 0)
@@ -283,6 +300,7 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   sweep.resume = flags.resume;
   sweep.rerun_failed = flags.rerun_failed;
   sweep.waits_for_lock = number(variable("SLURM_RESTART_COUNT")) > 0;
+  flags.options.on_gpus = flags.run.world.device == "cuda";
   const double timeout_s = flags.run.world.timeout_s;
   if (timeout_s > 0) sweep.start_limit_s = std::max(kStartS, timeout_s + kBeforeRanksS);
   std::error_code none;
@@ -305,7 +323,7 @@ void report_on(const std::string& study) {
 }
 
 int launch(LaunchFlags flags) {
-  const Allocation allocation = read_allocation();
+  const Allocation allocation = read_allocation(flags.options.launcher);
   if (is_command_of_ranks(flags.arguments.all().front())) return become_launcher(flags, allocation);
   // Decide how ranks are started, and reserve a name for the study unless one was given.
   Sweep sweep = make_sweep(flags, allocation);
@@ -364,8 +382,8 @@ std::function<int()> define_launch(CLI::App& app) {
   app.add_flag("--rerun-failed", flags->rerun_failed,
                "with --resume: measure again what failed, see run --help")
       ->needs("--resume");
-  add_value(app, "--launcher", flags->options.launcher, Word{{"mpirun", "srun"}},
-            "mpirun, or srun where Slurm has PMIx")
+  add_value(app, "--launcher", flags->options.launcher, Word{{"mpirun", "srun", "flux"}},
+            "mpirun, srun where Slurm has PMIx, or flux in a job of Flux")
       ->capture_default_str();
   offer(app.add_option("--launcher-flag", flags->options.flags,
                        "a flag passed on to the launcher; repeat it for each word")
@@ -380,9 +398,10 @@ std::function<int()> define_launch(CLI::App& app) {
   app.add_flag("--report", flags->report,
                "print the summary of the study at the end, as shardmark report does");
   app.add_flag("--print", flags->print, "print the command that starts the ranks, without starting it");
-  app.add_flag(
-      "--requeue", flags->requeue,
-      "in a Slurm job: SIGUSR1 (sbatch --signal=B:USR1@120) requeues it, if it has finished a point");
+  app.add_flag("--requeue", flags->requeue,
+               "in a job: SIGUSR1, ahead of its time limit (sbatch --signal=B:USR1@120), requeues it if it "
+               "has finished "
+               "a point; outside Slurm the exit status is then 138, for a script that submits the job again");
   return [flags] { return launch(*flags); };
 }
 

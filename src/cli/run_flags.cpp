@@ -117,12 +117,12 @@ RunFlags parse_run_flags(const std::vector<std::string>& flags) {
                                                   "--print",
                                                   "--requeue",
                                                   "--report",
+                                                  "--to",
                                                   "--nodes",
                                                   "--gpus-per-node",
                                                   "--time",
-                                                  "--sbatch-flag",
-                                                  "--env",
-                                                  "--results"};
+                                                  "--submit-flag",
+                                                  "--env"};
     for (const char* const own : kOfLaunchAndSubmit)
       if (flag.substr(0, flag.find('=')) == own) throw UsageError("after --: " + flag + " goes before --");
   }

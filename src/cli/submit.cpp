@@ -1,4 +1,5 @@
-// shardmark submit: writes the Slurm job of a suite and passes it to sbatch.
+// shardmark submit: writes the job of a suite for a batch system, and passes it to sbatch, qsub, flux batch
+// or kubectl.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "launch/job_script.h"
 #include "launch/process.h"
 #include "plan/starts.h"
+#include "plan/yaml_node.h"
 #include "schema/file.h"
 
 namespace shardmark {
@@ -39,7 +41,8 @@ constexpr double kRoundS = 300;
 struct SubmitFlags {
   HandedArguments arguments;  // suites, and flags of run
   double time_s = 0;          // 0: estimated from the plan
-  std::string env_file;       // empty: jobs/env.sh, if it exists
+  std::string to = "slurm";
+  std::string env_file;  // empty: jobs/env.sh, if it exists
   bool print = false;
   JobOptions job;
 };
@@ -78,35 +81,43 @@ void check_time(const JobOptions& job) {
       slurm_time(job.time_limit_s), job.signal_ahead_s));
 }
 
-// Calls sbatch, which reads account, partition and other options from the SBATCH_* variables of the
+// Submits the job. sbatch reads account, partition and other options from the SBATCH_* variables of the
 // environment file; flags win over those. The shell's text is fixed, and values from the user are passed as
 // arguments.
-int hand_to_sbatch(const std::string& script_path, const SubmitFlags& flags) {
-  const std::string shell = "if [ -e \"$1\" ]; then . \"$1\"; fi; shift; exec sbatch \"$@\"";
+int hand_over(const Scheduler& scheduler, const std::string& job_path, const SubmitFlags& flags) {
+  const std::string shell = "if [ -e \"$1\" ]; then . \"$1\"; fi; shift; exec \"$@\"";
   std::vector<std::string> arguments = {"bash", "-c", shell, "submit", flags.job.env_file};
-  arguments.insert(arguments.end(), flags.job.sbatch_flags.begin(), flags.job.sbatch_flags.end());
-  arguments.push_back(script_path);
+  arguments.insert(arguments.end(), scheduler.command.begin(), scheduler.command.end());
+  arguments.insert(arguments.end(), flags.job.submit_flags.begin(), flags.job.submit_flags.end());
+  arguments.push_back(scheduler.before_file + job_path);
   return run_process(arguments, {}, [](const std::string& line) { print(line + "\n"); });
 }
 
-// The SBATCH_* variables that the environment file and this shell set.
-std::map<std::string, std::string> sbatch_variables(const SubmitFlags& flags) {
-  const std::string shell = "if [ -e \"$1\" ]; then . \"$1\" >/dev/null 2>&1; fi; exec env";
-  std::map<std::string, std::string> found;
+// What the environment file and this shell say to a scheduler: the variables of the environment, IMAGE and
+// VOLUME_CLAIM, and the words of SUBMIT_FLAGS, which come before the flags of the command line.
+void read_environment(SubmitFlags& flags) {
+  const std::string shell =
+      "if [ -e \"$1\" ]; then . \"$1\" >/dev/null 2>&1; fi; for flag in \"${SUBMIT_FLAGS[@]}\"; do echo "
+      "\"SUBMIT_FLAGS=$flag\"; done; export IMAGE VOLUME_CLAIM; exec env";
+  std::vector<std::string> submit_flags;
   run_process({"bash", "-c", shell, "submit", flags.job.env_file}, {}, [&](const std::string& line) {
-    if (!line.starts_with("SBATCH_")) return;
-    const size_t equals = std::min(line.find('='), line.size() - 1);
-    if (equals + 1 < line.size()) found[line.substr(0, equals)] = line.substr(equals + 1);
+    const size_t equals = line.find('=');
+    if (equals == std::string::npos || equals + 1 == line.size()) return;
+    const std::string name = line.substr(0, equals), value = line.substr(equals + 1);
+    if (name == "SUBMIT_FLAGS")
+      submit_flags.push_back(value);
+    else
+      flags.job.variables[name] = value;
   });
-  return found;
+  flags.job.submit_flags.insert(flags.job.submit_flags.begin(), submit_flags.begin(), submit_flags.end());
 }
 
 // Writes the script next to the logs, so that it can be read later.
-std::string write_script(const JobOptions& job, const std::string& text) {
+std::string write_job(const char* extension, const std::string& text) {
   std::error_code trouble;
-  std::filesystem::create_directories(job.results, trouble);
+  std::filesystem::create_directories(kResultsOfJobs, trouble);
   for (int number = 1;; ++number) {
-    std::string path = fmt::format("{}/submit-{:04}.sbatch", job.results, number);
+    std::string path = fmt::format("{}/submit-{:04}.{}", kResultsOfJobs, number, extension);
     std::FILE* const file = std::fopen(path.c_str(), "wx");  // x: only one of two processes gets the number
     if (file == nullptr && errno == EEXIST) continue;
     const bool written = file != nullptr && std::fputs(text.c_str(), file) >= 0;
@@ -119,8 +130,35 @@ std::string write_script(const JobOptions& job, const std::string& text) {
   }
 }
 
+// The launcher that the flags or LAUNCHER name; empty: the scheduler's own, or what the environment file
+// says.
+std::string launcher_of(const JobOptions& job, const Scheduler& scheduler) {
+  const char* const asked = std::getenv("LAUNCHER");
+  const std::string launcher = !job.launcher.empty() ? job.launcher : asked != nullptr ? asked : "";
+  const std::vector<std::string>& known = scheduler.launchers;
+  if (launcher.empty() || std::find(known.begin(), known.end(), launcher) != known.end()) return launcher;
+  throw UsageError(fmt::format("{}{}: in jobs of {}, {} start{} ranks",
+                               job.launcher.empty() ? "LAUNCHER=" : "--launcher ", launcher, scheduler.name,
+                               fmt::join(known, ", "), known.size() == 1 ? "s" : ""));
+}
+
+// Prints one job, or submits it.
+void submit_one(const SubmitFlags& flags, const Scheduler& scheduler) {
+  const std::string text = scheduler.job(flags.job);
+  if (flags.print) return print_data(text);  // it is quoted and may be run
+  const std::string path = write_job(scheduler.extension, text);
+  const int status = hand_over(scheduler, path, flags);
+  const std::string& command = scheduler.command.front();
+  if (status == 127)
+    throw UsageError("there is no " + command +
+                     " here: submit on a login node of the cluster, or see --print");
+  if (status != 0)
+    throw UsageError(command + " refused " + path + " (its message is above); --print shows the job");
+}
+
 int submit(SubmitFlags flags) {
   JobOptions& job = flags.job;
+  const Scheduler& to = scheduler(flags.to);
   job.suites = flags.arguments.own();
   job.flags = flags.arguments.flags();
   if (job.suites.empty()) throw UsageError("no suite given: shardmark submit --nodes 2 suites/x.yaml");
@@ -130,7 +168,8 @@ int submit(SubmitFlags flags) {
   if (flags.time_s > 0) {
     job.time_limit_s = flags.time_s;
     job.time_reason = "As requested with --time";
-    job.sbatch_flags.insert(job.sbatch_flags.begin(), "--time=" + slurm_time(job.time_limit_s));
+    if (flags.to == "slurm")  // it wins over SBATCH_TIMELIMIT
+      job.submit_flags.insert(job.submit_flags.begin(), "--time=" + slurm_time(job.time_limit_s));
   }
   check_time(job);
   if (!job.study.empty() && job.suites.size() > 1)
@@ -150,29 +189,28 @@ int submit(SubmitFlags flags) {
       !std::filesystem::is_regular_file(job.env_file, trouble))
     throw UsageError("--env: " + quoted_line(job.env_file) +
                      " is no regular file, which the job could read again when it starts");
-  if (const char* asked = std::getenv("LAUNCHER"); asked != nullptr && job.launcher.empty())
-    job.launcher = asked;
-  if (!job.launcher.empty() && job.launcher != "mpirun" && job.launcher != "srun")
-    throw UsageError("LAUNCHER=" + job.launcher + " in the environment: accepted are mpirun, srun");
-  job.sbatch_variables = sbatch_variables(flags);
-  const std::string text = job_script(job);
-  if (flags.print) {
-    print_data(text);  // it is quoted and may be run
+  job.launcher = launcher_of(job, to);
+  read_environment(flags);
+  if (to.has_arrays) {
+    submit_one(flags, to);
     return kDone;
   }
-  const std::string path = write_script(job, text);
-  const int status = hand_to_sbatch(path, flags);
-  if (status == 127)
-    throw UsageError("there is no sbatch here: submit on a login node of the cluster, or see --print");
-  if (status != 0)
-    throw UsageError("sbatch refused " + path + " (its message is above); --print shows the script");
+  const std::vector<std::string> suites = job.suites;
+  for (const std::string& suite : suites) {
+    job.suites = {suite};
+    job.suite_text = read_text(find_suite(suite), "");
+    submit_one(flags, to);
+  }
   return kDone;
 }
 
 std::function<int()> define_submit(CLI::App& app) {
   auto flags = std::make_shared<SubmitFlags>();
   JobOptions& job = flags->job;
-  flags->arguments.add_to(app, "suites", "YAML files; several become an array of jobs");
+  flags->arguments.add_to(app, "suites", "YAML files; each is a job, or a task of one array");
+  std::vector<std::string> names;
+  for (const Scheduler& one : schedulers()) names.emplace_back(one.name);
+  add_value(app, "--to", flags->to, Word{names}, "the batch system")->capture_default_str();
   add_value(app, "--nodes", job.nodes, values::kNodes, "number of nodes")->capture_default_str();
   add_value(app, "--gpus-per-node", job.gpus_per_node, values::kGpusPerNode, "0: CPU ranks")
       ->capture_default_str();
@@ -185,22 +223,22 @@ std::function<int()> define_submit(CLI::App& app) {
   app.add_flag("--rerun-failed", job.rerun_failed,
                "measure again what failed in the study of -o, see run --help")
       ->needs("-o");
-  add_value(app, "--launcher", job.launcher, Word{{"mpirun", "srun"}},
-            "mpirun or srun (default: LAUNCHER, else what --env says)");
-  offer(app.add_option("--sbatch-flag", job.sbatch_flags,
-                       "a flag passed on to sbatch; repeat it for each word: --partition=gpu")
+  add_value(app, "--launcher", job.launcher, Word{{"mpirun", "srun", "flux"}},
+            "what starts the ranks (default: LAUNCHER, else what --env says)");
+  offer(app.add_option("--submit-flag", job.submit_flags,
+                       "a flag passed on to sbatch, qsub, flux batch or kubectl; repeat it for each word: "
+                       "--partition=gpu")
             ->allow_extra_args(false),
         {});
   app.add_option("--env", flags->env_file,
                  "account, partition, modules, launcher, container: see jobs/env.sh.example (default: "
                  "jobs/env.sh)");
-  app.add_option("--results", job.results, "folder of studies and logs")->capture_default_str();
-  app.add_flag("--print", flags->print, "print the job script, without submitting it");
+  app.add_flag("--print", flags->print, "print the job, without submitting it");
   return [flags] { return submit(*flags); };
 }
 
 const Registration<CommandEntry> submit_command{
-    "submit", {"the same as Slurm jobs, which continue and requeue themselves", define_submit}};
+    "submit", {"the same as a job of Slurm, PBS, Flux or Kubernetes", define_submit}};
 
 }  // namespace
 }  // namespace shardmark

@@ -1,4 +1,4 @@
-// Decides the numbers of ranks and threads, and the flags of mpirun and srun.
+// Decides the numbers of ranks and threads, and the flags of mpirun, srun and flux run.
 #include "launch/command.h"
 
 #include <algorithm>
@@ -86,6 +86,21 @@ Arguments srun(const LaunchOptions& options, const LaunchCommand& command, const
   return arguments;
 }
 
+// The same for Flux: whole nodes, and ranks that bind themselves and see all GPUs of their node, as NCCL has
+// to.
+Arguments flux_run(const LaunchOptions& options, const LaunchCommand& command, const RanksOfNode& layout) {
+  Arguments arguments = {"flux",
+                         "run",
+                         "--nodes=" + std::to_string(command.num_nodes),
+                         "--tasks-per-node=" + std::to_string(layout.on_node),
+                         "--exclusive",
+                         "--setopt=cpu-affinity=off",
+                         "--setopt=gpu-affinity=off",
+                         "--setopt=exit-on-error"};
+  arguments.insert(arguments.end(), options.flags.begin(), options.flags.end());
+  return arguments;
+}
+
 }  // namespace
 
 int64_t least_cpus_per_node(const std::string& text) {
@@ -122,7 +137,7 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
   layout.on_node = command.num_nodes == 0 ? std::min(command.ranks, per_node)
                                           : (command.ranks + command.num_nodes - 1) / command.num_nodes;
   layout.cpus = std::max<int64_t>(cpus / layout.on_node, 1);
-  const bool is_cpu_only = machine.num_gpus == 0 && !is_elsewhere;
+  const bool is_cpu_only = machine.num_gpus == 0 && !is_elsewhere && !options.on_gpus;
   command.threads = options.threads > 0 ? options.threads : is_cpu_only ? 1 : 0;
   if (command.threads > 0) command.environment = {{"OMP_NUM_THREADS", std::to_string(command.threads)}};
   // Otherwise OpenMP would bind all ranks of a node to the cores that it sees first, and ranks could not bind
@@ -134,8 +149,10 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
     command.arguments = mpirun(machine, options, command, layout);
   else if (options.launcher == "srun")
     command.arguments = srun(options, command, layout);
+  else if (options.launcher == "flux")
+    command.arguments = flux_run(options, command, layout);
   else
-    throw UsageError("--launcher " + options.launcher + ": accepted are mpirun, srun");
+    throw UsageError("--launcher " + options.launcher + ": accepted are mpirun, srun, flux");
   command.arguments.insert(command.arguments.end(), options.container.begin(), options.container.end());
   return command;
 }

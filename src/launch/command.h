@@ -10,10 +10,10 @@
 
 namespace shardmark {
 
-// The Slurm job in which this process runs; outside of a job, one node (unless the launcher's flags name
-// hosts).
+// The job of Slurm or Flux in which this process runs; outside of a job, one node (unless the launcher's
+// flags name hosts).
 struct Allocation {
-  std::string job;  // id of the job; empty outside Slurm
+  std::string job;  // id of the Slurm job; empty elsewhere
   int64_t num_nodes = 1;
   // CPUs of this node as Slurm counts them, which may be hardware threads. 0: the job does not include this
   // node, which is then a login node.
@@ -28,7 +28,7 @@ int64_t least_cpus_per_node(const std::string& text);
 bool names_hosts(const std::vector<std::string>& flags);
 
 struct LaunchOptions {
-  std::string launcher = "mpirun";          // mpirun or srun
+  std::string launcher = "mpirun";          // mpirun, srun or flux
   std::vector<std::string> flags = {};      // flags of the launcher, after our own
   std::vector<std::string> container = {};  // precedes the program: apptainer exec image.sif
   int64_t ranks = 0;                        // 0: ranks per node x nodes
@@ -36,6 +36,8 @@ struct LaunchOptions {
   int64_t ranks_per_node = 0;
   // Threads of a rank. 0: 1 on CPUs; on GPUs as many as the cores that the rank is bound to.
   int64_t threads = 0;
+  // The ranks are told to use GPUs, even if this node has none.
+  bool on_gpus = false;
   // Variables of our environment that are passed on to ranks on other nodes.
   std::vector<std::string> variables = {};
   // OMP_PROC_BIND, OMP_PLACES or GOMP_CPU_AFFINITY is set and would bind threads.

@@ -44,7 +44,7 @@ idle '--steps' plan tiny.yaml --duration 1m --steps 5
 idle '--raw' report small.h5 --raw
 idle 'after --: --steps' launch tiny.yaml --print --container apptainer -- --duration 1m --steps 5
 idle '--report' launch tiny.yaml --print --container apptainer --report
-(unset SLURM_JOB_ID && idle '--requeue' launch tiny.yaml --requeue)
+idle '--requeue' launch tiny.yaml --requeue --print
 
 # In a single step, a value of an axis without effect is refused.
 idle '--set: pipeline_schedule gpipe' plan --step ddp --set pipeline_schedule=gpipe

@@ -120,12 +120,12 @@ runs "$program" submit suites/tiny.yaml --time 1-02 --print; ends 0; has "#SBATC
 for time in soon -1:00:00 inf 1e9h 25:61:61; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "90m, 2h"; done
 for time in 999999d 9999-25; do runs "$program" submit suites/tiny.yaml --time=$time --print; ends 2; has "at most 365d"; done
 runs "$program" submit suites/tiny.yaml --print -- --set sampling.time_limit=1e300; ends 2; lacks "#SBATCH"
-LAUNCHER=torchrun runs "$program" submit suites/tiny.yaml --print; ends 2; has "LAUNCHER=torchrun" "mpirun, srun"
+LAUNCHER=torchrun runs "$program" submit suites/tiny.yaml --print; ends 2; has "LAUNCHER=torchrun: in jobs of slurm, mpirun, srun start ranks"
 runs "$program" submit suites/tiny.yaml --time 2m --print; ends 2; has "signalled 120 s before"
 # The printed script is the one that is submitted: it contains the account and partition of env.sh, and the flags for
 # sbatch.
 printf 'export SBATCH_ACCOUNT=mine SBATCH_PARTITION=cpu\necho loaded\n[[ -n $NONE ]] && export OTHER=1\n' >jobs/env.sh
-runs "$program" submit suites/tiny.yaml --print --sbatch-flag=--partition=gpu --sbatch-flag=--qos --sbatch-flag=long
+runs "$program" submit suites/tiny.yaml --print --submit-flag=--partition=gpu --submit-flag=--qos --submit-flag=long
 ends 0; has "#SBATCH --account=mine" "#SBATCH --partition=gpu" "#SBATCH --qos=long"; lacks "partition=cpu" "loaded"
 rm jobs/env.sh
 runs "$program" submit suites/tiny.yaml --print -- --duration 8h; ends 0; has "#SBATCH --time=4-"
@@ -142,9 +142,20 @@ PATH=$dir/bin:$PATH runs "$program" submit suites/tiny.yaml suites/tiny.yaml; en
 echo 'export SBATCH_ACCOUNT=here' >here.sh; echo 'export SBATCH_ACCOUNT=wrong' >bin/here.sh
 PATH=$dir/bin:$PATH runs "$program" submit --env here.sh suites/tiny.yaml; ends 0; has "account here" "env_file='$dir/here.sh'"
 answers sbatch 'echo "given $*"'
-PATH=$dir/bin:$PATH runs "$program" submit suites/tiny.yaml --time 2h --sbatch-flag=--partition=gpu
+PATH=$dir/bin:$PATH runs "$program" submit suites/tiny.yaml --time 2h --submit-flag=--partition=gpu
 ends 0; has "given --time=0-02:00:00 --partition=gpu results/submit-0003.sbatch"
 [[ -s results/submit-0001.sbatch ]] || fail "the script is not kept"
+# Other batch systems. tests/cluster/schedulers.sh runs their jobs.
+answers qsub 'echo "qsub $*"'
+PATH=$dir/bin:$PATH runs "$program" submit --to pbs --nodes 2 --ranks-per-node 4 suites/tiny.yaml suites/tiny.yaml --submit-flag=-q --submit-flag=gpu
+ends 0; has "qsub -q gpu results/submit-0001.pbs" "qsub -q gpu results/submit-0002.pbs"    # no array: a job each
+grep -q '^#PBS -q gpu$' results/submit-0001.pbs || fail "the job does not hold its flags: $(cat results/submit-0001.pbs)"
+runs "$program" submit --to pbs suites/tiny.yaml --print; ends 2; has "give --ranks-per-node, or --gpus-per-node"
+runs "$program" submit --to pbs --ranks-per-node 1 --launcher srun suites/tiny.yaml --print; ends 2; has "--launcher srun: in jobs of pbs, mpirun starts ranks"
+LAUNCHER=mpirun runs "$program" submit --to flux suites/tiny.yaml --print; ends 0; has "LAUNCHER='mpirun'"
+runs "$program" submit --to kubernetes --ranks-per-node 1 suites/tiny.yaml --print; ends 2; has "set IMAGE in jobs/env.sh"
+runs "$program" submit --to lsf suites/tiny.yaml; ends 2; has "slurm, pbs, flux, kubernetes"
+PATH=$dir/bin:$PATH runs "$program" launch suites/tiny.yaml --launcher flux; ends 2; has "is this shell in a job of Flux?"
 rm jobs/env.sh bin/sbatch
 
 # One task of a job array is requeued instead of the whole array. If nothing was begun, the output does not say that

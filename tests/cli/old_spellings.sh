@@ -28,7 +28,8 @@ answers '--time-limit is a key of --set: --set sampling.time_limit=5' plan tiny.
 answers '--pipeline-schedule is a key of --set' plan tiny.yaml --pipeline-schedule gpipe
 answers '--seed is a key of --set: -- --set seed=3' launch tiny.yaml --print --seed 3
 answers 'after --: --environment is a key of --set: --set environment=NCCL_ALGO=Ring' launch tiny.yaml --print -- --environment NCCL_ALGO=Ring
-answers '--signal-ahead: that is --sbatch-flag=--signal=B:USR1@SECONDS now' submit tiny.yaml --signal-ahead 60
+answers '--signal-ahead: that is --submit-flag=--signal=B:USR1@SECONDS now' submit tiny.yaml --signal-ahead 60
+answers '--sbatch-flag: that is --submit-flag now' submit tiny.yaml --sbatch-flag=--qos=long
 answers '--nproc_per_node: that is --ranks-per-node here' launch tiny.yaml --nproc_per_node 8
 answers '--restart: that is --failures restart=TIME now' report small.h5 --restart 10m
 answers '--watts: that is --failures watts=NUMBER now' predict shaped.h5 --watts 700

@@ -72,6 +72,20 @@ TEST(LaunchCommand, SpreadsOverTheNodesOfAJob) {
   EXPECT_EQ(make_launch_command(plain(), job, {.ranks = 2}).num_nodes, 2) << "no more nodes than ranks";
 }
 
+TEST(LaunchCommand, UsesWholeNodesOfAFluxJob) {
+  EXPECT_EQ(line(plain(), {.launcher = "flux", .flags = {"--label-io"}, .ranks_per_node = 2}, {"", 3}),
+            "flux run --nodes=3 --tasks-per-node=2 --exclusive --setopt=cpu-affinity=off "
+            "--setopt=gpu-affinity=off --setopt=exit-on-error --label-io ");
+}
+
+// As the launcher's pod of a job on Kubernetes: it has no GPU, but its ranks have.
+TEST(LaunchCommand, GivesRanksOnGpusElsewhereTheirShareOfTheCores) {
+  EXPECT_EQ(make_launch_command(plain(), {}, {.flags = {"--hostfile", "h"}, .ranks = 8}).threads, 1);
+  EXPECT_EQ(
+      make_launch_command(plain(), {}, {.flags = {"--hostfile", "h"}, .ranks = 8, .on_gpus = true}).threads,
+      0);
+}
+
 TEST(LaunchCommand, StaysInsideSlurmsCores) {
   EXPECT_EQ(make_launch_command(plain(), {"7", 1, 2}, {}).ranks, 2);
   EXPECT_THAT(line(plain(), {.launcher = "srun", .ranks = 4}, {"7", 1, 2}), HasSubstr("--overcommit"));

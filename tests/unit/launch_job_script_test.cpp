@@ -1,4 +1,4 @@
-// Tests the job script that `submit` writes. A real shell runs it, with all kinds of names.
+// Tests the jobs that `submit` writes. A real shell runs the scripts, with all kinds of names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ std::vector<std::string> called_with(const ScratchDirectory& scratch, const JobO
                                      const EnvironmentChanges& slurm = {{"SLURM_JOB_ID", "42"}}) {
   write_text(options.program, "#!/bin/sh\nfor word; do echo \"$word\"; done\n");
   std::filesystem::permissions(options.program, std::filesystem::perms::owner_all);
-  write_text(scratch / "job", job_script(options));
+  write_text(scratch / "job", slurm_job(options));
   std::vector<std::string> words;
   EXPECT_EQ(
       run_process({"bash", scratch / "job"}, slurm, [&](const std::string& line) { words.push_back(line); }),
@@ -84,18 +84,18 @@ TEST(JobScript, PutsFlagsBeforeTheEnvironmentFile) {
 TEST(JobScript, HoldsWhatSbatchIsGivenBesides) {
   const ScratchDirectory scratch;
   JobOptions with = options(scratch);
-  with.sbatch_variables = {{"SBATCH_ACCOUNT", "mine"},
-                           {"SBATCH_PARTITION", "cpu"},
-                           {"SBATCH_TIMELIMIT", "02:00:00"},
-                           {"SBATCH_CONSTRAINT", "h100|h200"}};
-  with.sbatch_flags = {"--partition=gpu", "-q",        "long",   "-wnode[1-2]",
+  with.variables = {{"SBATCH_ACCOUNT", "mine"},
+                    {"SBATCH_PARTITION", "cpu"},
+                    {"SBATCH_TIMELIMIT", "02:00:00"},
+                    {"SBATCH_CONSTRAINT", "h100|h200"}};
+  with.submit_flags = {"--partition=gpu", "-q",        "long",   "-wnode[1-2]",
                        "--no-requeue",    "--comment", "my job", "--wrap=echo \"x\""};
-  const std::string text = job_script(with);
+  const std::string text = slurm_job(with);
   for (const char* const line :
        {"#SBATCH --account=mine\n", "#SBATCH --partition=gpu\n", "#SBATCH --qos=long\n",
         "#SBATCH --nodelist=\"node[1-2]\"\n", "#SBATCH --constraint=\"h100|h200\"\n",
         "#SBATCH --no-requeue\n", "#SBATCH --comment=\"my job\"\n", "#SBATCH --time=02:00:00\n",
-        "# no #SBATCH line can hold this, which submit gives to sbatch: '--wrap=echo \"x\"'\n"})
+        "# no #SBATCH line can hold this, which submit gives on the command line: '--wrap=echo \"x\"'\n"})
     EXPECT_THAT(text, HasSubstr(line));
   EXPECT_THAT(text, Not(HasSubstr("partition=cpu"))) << "a flag precedes a variable";
   EXPECT_EQ(text.find("--time="), text.rfind("--time=")) << "sbatch reads each option once";
@@ -132,19 +132,16 @@ TEST(JobScript, IsNoShellForItsUsersText) {
   const auto words = called_with(scratch, nasty);
   EXPECT_EQ(words.at(1), nasty.suites[0]);
   EXPECT_EQ(std::vector<std::string>(words.end() - 3, words.end()), nasty.flags);
-  EXPECT_THAT(job_script(nasty), HasSubstr("--job-name=shardmark-a_b_"));
+  EXPECT_THAT(slurm_job(nasty), HasSubstr("--job-name=shardmark-a_b_"));
   nasty.suites = {"x.yaml\n#SBATCH --uid=0"};
-  EXPECT_THROW(job_script(nasty), UsageError);
-  nasty = options(scratch);
-  nasty.results = "a b";
-  EXPECT_THROW(job_script(nasty), UsageError) << "an #SBATCH line has no quotes";
+  EXPECT_THROW(slurm_job(nasty), UsageError);
 }
 
 TEST(JobScript, MakesAnArrayOfSuites) {
   const ScratchDirectory scratch;
   JobOptions array = options(scratch);
   array.suites = {"a.yaml", "b.yaml"};
-  EXPECT_THAT(job_script(array), HasSubstr("#SBATCH --array=0-1\n"));
+  EXPECT_THAT(slurm_job(array), HasSubstr("#SBATCH --array=0-1\n"));
   const auto words = called_with(scratch, array, {{"SLURM_ARRAY_TASK_ID", "1"}, {"SLURM_ARRAY_JOB_ID", "7"}});
   EXPECT_EQ(words.at(1), "b.yaml");
   EXPECT_EQ(words.at(3), "results/b-job7_1.h5");
@@ -156,12 +153,12 @@ TEST(JobScript, SaysWhatSlurmNeeds) {
   big.nodes = 4;
   big.gpus_per_node = 8;
   big.time_limit_s = 3661;
-  const std::string text = job_script(big);
+  const std::string text = slurm_job(big);
   for (const char* line :
        {"#SBATCH --nodes=4\n", "#SBATCH --gpus-per-node=8\n", "#SBATCH --time=0-01:02:00\n",
         "#SBATCH --signal=B:USR1@120\n", "#SBATCH --requeue\n", "#SBATCH --open-mode=append\n"})
     EXPECT_THAT(text, HasSubstr(line));
-  EXPECT_THAT(job_script(options(scratch)), Not(HasSubstr("gpus")));
+  EXPECT_THAT(slurm_job(options(scratch)), Not(HasSubstr("gpus")));
   EXPECT_EQ(slurm_time(86400 * 2 + 59), "2-00:01:00");
 }
 
@@ -174,8 +171,155 @@ TEST(JobScript, WritesNoTimeThatSlurmCannotHold) {
     const ScratchDirectory scratch;
     JobOptions long_job = options(scratch);
     long_job.time_limit_s = seconds;
-    EXPECT_THROW(job_script(long_job), UsageError) << seconds;
+    EXPECT_THROW(slurm_job(long_job), UsageError) << seconds;
   }
+}
+
+// Replaces commands of the system in a folder of their own, which comes first in PATH.
+std::string with_stand_ins(const ScratchDirectory& scratch,
+                           const std::vector<std::pair<std::string, std::string>>& stand_ins) {
+  std::filesystem::create_directory(scratch / "bin");
+  for (const auto& [name, text] : stand_ins) {
+    write_text(scratch / "bin/" + name, "#!/bin/sh\n" + text);
+    std::filesystem::permissions(scratch / "bin/" + name, std::filesystem::perms::owner_all);
+  }
+  return scratch / "bin:" + std::getenv("PATH");
+}
+
+// Runs a script whose program prints its arguments, one per line, and ends with a status. Returns what was
+// printed.
+std::vector<std::string> said_by(const ScratchDirectory& scratch, const std::string& script, int status,
+                                 const EnvironmentChanges& variables) {
+  write_text(scratch / "program",
+             "#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done\nexit " + std::to_string(status) + "\n");
+  std::filesystem::permissions(scratch / "program", std::filesystem::perms::owner_all);
+  write_text(scratch / "job", script);
+  std::vector<std::string> words;
+  run_process({"bash", scratch / "job"}, variables, [&](const std::string& line) { words.push_back(line); });
+  return words;
+}
+
+TEST(PbsJob, StartsRanksOnTheNodesOfItsFile) {
+  const ScratchDirectory scratch;
+  JobOptions job = options(scratch);
+  job.nodes = 2;
+  job.gpus_per_node = 2;
+  write_text(scratch / "nodes", "a\na\nb\nb\n");
+  const EnvironmentChanges pbs = {{"PBS_JOBID", "42.server"}, {"PBS_NODEFILE", scratch / "nodes"}};
+  EXPECT_THAT(said_by(scratch, pbs_job(job), 0, pbs),
+              testing::ElementsAre("launch", "suites/x.yaml", "-o", "results/x-job42.h5", "--resume",
+                                   "--requeue", "--launcher", "mpirun", "--launcher-flag=--hostfile",
+                                   "--launcher-flag=" + (scratch / "nodes"), "-n", "4"));
+}
+
+TEST(PbsJob, SaysWhatPbsNeeds) {
+  const ScratchDirectory scratch;
+  JobOptions job = options(scratch);
+  job.nodes = 4;
+  job.gpus_per_node = 8;
+  job.time_limit_s = 100 * 3600 + 1;
+  job.submit_flags = {"-q", "gpu", "-lplace=scatter", "-A", "my project"};
+  const std::string text = pbs_job(job);
+  for (const char* line :
+       {"#PBS -l select=4:ncpus=8:mpiprocs=8:ngpus=8\n", "#PBS -l walltime=100:01:00\n", "#PBS -r y\n",
+        "#PBS -q gpu\n", "#PBS -l place=scatter\n", "#PBS -A \"my project\"\n"})
+    EXPECT_THAT(text, HasSubstr(line));
+  EXPECT_THAT(text, Not(HasSubstr("excl"))) << "a flag replaces only its own resource";
+  EXPECT_LT(text.rfind("#PBS"), text.find("\nset -euo")) << "qsub stops reading at the first command";
+  EXPECT_THROW(pbs_job(options(scratch)), UsageError) << "nothing says how many cores it needs";
+}
+
+// 138: launch ended its ranks because of SIGUSR1, and has finished a point.
+TEST(PbsJob, IsSubmittedAgainWhenItsTimeIsOver) {
+  const ScratchDirectory scratch;
+  JobOptions job = options(scratch);
+  job.ranks_per_node = 1;
+  job.rerun_failed = true;
+  job.study = scratch / "it's.h5";
+  write_text(scratch / "nodes", "a\n");
+  EnvironmentChanges pbs = {
+      {"PBS_JOBID", "42.server"},
+      {"PBS_NODEFILE", scratch / "nodes"},
+      {"PATH", with_stand_ins(scratch, {{"qsub", "for word; do echo \"qsub: $word\"; done\n"}})}};
+  EXPECT_THAT(said_by(scratch, pbs_job(job), 138, pbs),
+              testing::IsSupersetOf({std::string("--rerun-failed"), "qsub: SHARDMARK_STUDY=" + job.study,
+                                     "qsub: " + (scratch / "job")}));
+  for (const int status : {0, 1, 3, 143})
+    EXPECT_THAT(said_by(scratch, pbs_job(job), status, pbs), Not(testing::Contains(HasSubstr("qsub"))));
+  pbs.emplace_back("SHARDMARK_STUDY", "kept.h5");
+  EXPECT_THAT(said_by(scratch, pbs_job(job), 0, pbs),
+              testing::AllOf(testing::Contains("kept.h5"), Not(testing::Contains("--rerun-failed"))));
+}
+
+TEST(FluxJob, StartsRanksWithFluxAndGoesOnInItsParent) {
+  const ScratchDirectory scratch;
+  JobOptions job = options(scratch);
+  job.nodes = 2;
+  job.time_limit_s = 3601;
+  job.submit_flags = {"-q", "gpu"};
+  const std::string text = flux_job(job);
+  for (const char* line : {"#flux: --nodes=2\n", "#flux: --time-limit=61m\n", "#flux: --queue=gpu\n",
+                           "#flux: --output=\"results/flux-{{id}}.log\"\n"})
+    EXPECT_THAT(text, HasSubstr(line));
+  const EnvironmentChanges flux = {
+      {"PATH",
+       with_stand_ins(scratch, {{"flux",
+                                 "case \"$*\" in 'getattr jobid') echo f1 ;; 'job id --to=dec f1') echo 7 ;; "
+                                 "*) echo \"flux: $*\" ;; esac\n"}})}};
+  EXPECT_THAT(said_by(scratch, text, 0, flux),
+              testing::ElementsAre("launch", "suites/x.yaml", "-o", "results/x-job7.h5", "--resume",
+                                   "--requeue", "--launcher", "flux"));
+  EXPECT_THAT(
+      said_by(scratch, text, 138, flux),
+      testing::Contains("flux: --parent batch --env=SHARDMARK_STUDY=results/x-job7.h5 " + (scratch / "job")));
+}
+
+TEST(KubernetesJob, SaysWhatItLacks) {
+  const ScratchDirectory scratch;
+  JobOptions job = options(scratch);
+  const auto refusal = [&] {
+    try {
+      kubernetes_job(job);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal(), HasSubstr("give --ranks-per-node, or --gpus-per-node"));
+  job.gpus_per_node = 2;
+  EXPECT_THAT(refusal(), HasSubstr("set IMAGE in jobs/env.sh"));
+  job.variables = {{"IMAGE", "x:1"}};
+  EXPECT_THAT(refusal(), HasSubstr("set VOLUME_CLAIM in jobs/env.sh"));
+  job.variables["VOLUME_CLAIM"] = "studies";
+  job.study = "results/x.h5";
+  EXPECT_THAT(refusal(), HasSubstr("in the pods, studies are in /results"));
+  job.study = "/results/x.h5";
+  EXPECT_EQ(refusal(), "");
+}
+
+TEST(KubernetesJob, HoldsTheSuiteAndTheVariablesOfRanks) {
+  const ScratchDirectory scratch;
+  JobOptions job = options(scratch);
+  job.nodes = 4;
+  job.gpus_per_node = 8;
+  job.flags = {"--strategy", "fsdp(shard=full)", "a \"b\""};
+  job.suite_text = "name: x\n\ntraining:\n  - {model: mlp}\n";
+  job.variables = {{"IMAGE", "x:1"}, {"VOLUME_CLAIM", "studies"}, {"NCCL_DEBUG", "INFO"}, {"HOME", "/root"}};
+  const std::string text = kubernetes_job(job);
+  for (const char* part :
+       {"generateName: shardmark-x-\n", "slotsPerWorker: 8\n", "nvidia.com/gpu: 8\n",
+        "- name: RANKS\n              value: \"32\"\n", "- name: NCCL_DEBUG\n              value: \"INFO\"\n",
+        "              value: |\n                name: x\n\n                training:\n                  - "
+        "{model: mlp}\n",
+        "args: [\"--strategy\", \"fsdp(shard=full)\", \"a \\\"b\\\"\", \"--device\", \"cuda\"]\n"})
+    EXPECT_THAT(text, HasSubstr(part));
+  EXPECT_THAT(text, Not(HasSubstr("HOME")));
+}
+
+TEST(Schedulers, AreKnownByName) {
+  EXPECT_EQ(scheduler("pbs").command.front(), "qsub");
+  EXPECT_THROW(scheduler("lsf"), UsageError);
+  EXPECT_STREQ(schedulers().front().name, "slurm");
 }
 
 TEST(StudyName, CountsUpAndResumesTheNewest) {

@@ -1,0 +1,34 @@
+// The script for `flux batch`, as RFC 36 of the Flux Framework describes its directives.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "launch/schedulers/job_text.h"
+
+namespace shardmark {
+namespace {
+
+const std::vector<std::pair<char, const char*>> kLongFluxNames = {
+    {'B', "bank"}, {'N', "nodes"}, {'n', "nslots"}, {'q', "queue"}, {'t', "time-limit"}, {'x', "exclusive"}};
+
+}  // namespace
+
+std::string flux_job(const JobOptions& o) {
+  require_one_line(o.suites.front());
+  Directives all("#flux: ");
+  all.set("job-name", job_name(o));
+  all.set("nodes", std::to_string(o.nodes));
+  all.set("exclusive", "");
+  all.comment(o.time_reason);
+  all.set("time-limit", fmt::format("{:.0f}m", std::ceil(o.time_limit_s / 60)));
+  ENSURE(all.set_asked("output", kResultsOfJobs + std::string("/flux-{{id}}.log")), "a value without quotes");
+  all.set_flags(parsed_flags(o.submit_flags, kLongFluxNames));
+  std::string text = "#!/usr/bin/env bash\n";
+  text += "# Written by `shardmark submit --to flux`. Whatever ends it, every finished point is kept.\n" +
+          all.text() + "set -euo pipefail\n\n" + environment_lines(o, "flux");
+  text += "job=$(flux job id --to=dec \"$(flux getattr jobid)\")\n";
+  return text + resubmitting_lines(o, "", "flux --parent batch --env=SHARDMARK_STUDY=\"$study\" \"$0\"");
+}
+
+}  // namespace shardmark

@@ -1,0 +1,178 @@
+#include "launch/schedulers/job_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <csignal>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "launch/study_name.h"
+
+namespace shardmark {
+namespace {
+
+bool is_plain(std::string_view value) {
+  return std::all_of(value.begin(), value.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_./%:@,+=").find(c) != std::string_view::npos;
+  });
+}
+
+std::string option_text(const std::string& name, const std::string& value) {
+  const bool is_letter = name.size() == 1;
+  return (is_letter ? "-" : "--") + name + (value.empty() ? "" : (is_letter ? " " : "=") + value);
+}
+
+// Each -l of PBS sets a resource, so "-l select=4" and "-l place=excl" are two options.
+std::string option_key(const std::string& name, const std::string& value) {
+  return name == "l" ? "l " + value.substr(0, value.find('=')) : name;
+}
+
+}  // namespace
+
+std::vector<SubmitFlag> parsed_flags(const std::vector<std::string>& words,
+                                     const std::vector<std::pair<char, const char*>>& long_names) {
+  std::vector<SubmitFlag> flags;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    SubmitFlag flag;
+    const size_t equals = word.find('=');
+    const bool is_long = word.starts_with("--");
+    if (is_long) {
+      flag.name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+      if (equals != std::string::npos) flag.value = word.substr(equals + 1);
+    } else if (word.size() > 1 && word[0] == '-') {
+      flag.name = word.substr(1, 1);
+      flag.value = word.substr(2);
+      for (const auto& [letter, name] : long_names)
+        if (word[1] == letter) flag.name = name;
+    } else {
+      continue;
+    }
+    const bool has_value = is_long ? equals != std::string::npos : !flag.value.empty();
+    if (!has_value && i + 1 < words.size() && !words[i + 1].starts_with('-')) flag.value = words[++i];
+    flags.push_back(flag);
+  }
+  return flags;
+}
+
+void Directives::set(const std::string& name, const std::string& value) {
+  if (!is_plain(value))
+    throw UsageError(
+        fmt::format("--{}: '{}' has a character that a line of {}options cannot hold; accepted are "
+                    "letters, digits and -_./%:@,+=",
+                    name, value, prefix_));
+  put(option_key(name, value), option_text(name, value));
+}
+
+bool Directives::set_asked(const std::string& name, const std::string& value) {
+  if (printable(name + value, "") != name + value || value.find_first_of("\"\\'") != std::string::npos)
+    return false;
+  put(option_key(name, value), option_text(name, is_plain(value) ? value : "\"" + value + "\""));
+  return true;
+}
+
+void Directives::set_flags(const std::vector<SubmitFlag>& flags, std::vector<std::string> without_form) {
+  for (const SubmitFlag& flag : flags)
+    if (!set_asked(flag.name, flag.value)) without_form.push_back("--" + flag.name + "=" + flag.value);
+  if (!without_form.empty())
+    comment(fmt::format("no {}line can hold this, which submit gives on the command line: {}", prefix_,
+                        quoted_words(without_form)));
+}
+
+std::string Directives::text() const {
+  std::string all;
+  for (const auto& [name, line] : lines_) all += (name.empty() ? "" : prefix_) + line + "\n";
+  return all;
+}
+
+void Directives::put(const std::string& name, const std::string& line) {
+  const auto before =
+      std::find_if(lines_.begin(), lines_.end(), [&](auto& one) { return one.first == name; });
+  if (before == lines_.end())
+    lines_.emplace_back(name, line);
+  else
+    before->second = line;
+}
+
+std::string job_name(const JobOptions& options) {
+  if (options.suites.size() > 1) return "shardmark-suites";
+  std::string stem = suite_stem(options.suites.front());
+  for (char& c : stem)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '_';
+  return "shardmark-" + stem;
+}
+
+void require_one_line(const std::string& text) {
+  if (printable(text, "\t") != text)
+    throw UsageError("a job script cannot hold the line break or control character in " + quoted_line(text));
+}
+
+std::string quoted(const std::string& text) {
+  require_one_line(text);
+  std::string word = "'";
+  for (char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::string quoted_words(const std::vector<std::string>& texts) {
+  std::string line;
+  for (const std::string& text : texts) line += (line.empty() ? "" : " ") + quoted(text);
+  return line;
+}
+
+std::string environment_lines(const JobOptions& o, const std::string& launcher) {
+  std::string text = "cd " + quoted(o.folder) + "\n";
+  text += "LAUNCHER=" + launcher +
+          " MPIRUN_FLAGS=() SRUN_FLAGS=() FLUX_FLAGS=() CONTAINER=() RANKS_PER_NODE=''\n";
+  text += "env_file=" + quoted(o.env_file) + "\n";
+  text +=
+      "if [[ -e $env_file ]]; then set +eu; source \"$env_file\"; set -eu; fi    # not written for those\n";
+  if (!o.launcher.empty()) text += "LAUNCHER=" + quoted(o.launcher) + "\n";
+  if (o.ranks_per_node > 0) text += fmt::format("RANKS_PER_NODE={}\n", o.ranks_per_node);
+  return text +
+         "case $LAUNCHER in\n"
+         "  srun) flags=(\"${SRUN_FLAGS[@]}\") ;;\n"
+         "  flux) flags=(\"${FLUX_FLAGS[@]}\") ;;\n"
+         "  *) flags=(\"${MPIRUN_FLAGS[@]}\") ;;\n"
+         "esac\n";
+}
+
+std::string launch_lines(const JobOptions& o, const std::string& suite, const std::string& study,
+                         const std::string& more) {
+  std::string text = quoted(o.program) + " launch " + suite + " -o " + study +
+                     " \\\n  --resume --requeue --launcher \"$LAUNCHER\" "
+                     "\"${flags[@]/#/--launcher-flag=}\" \"${CONTAINER[@]/#/--container=}\" \\\n"
+                     "  ${RANKS_PER_NODE:+--ranks-per-node=$RANKS_PER_NODE}";
+  if (!more.empty()) text += " " + more;
+  if (!o.flags.empty()) text += " \\\n  -- " + quoted_words(o.flags);
+  return text;
+}
+
+std::string resubmitting_lines(const JobOptions& o, const std::string& more, const std::string& resubmit) {
+  const std::string& suite = o.suites.front();
+  std::string text =
+      "study=${SHARDMARK_STUDY:-" +
+      (o.study.empty() ? quoted(kResultsOfJobs + std::string("/") + suite_stem(suite)) + "-job$job.h5"
+                       : quoted(o.study)) +
+      "}\n";
+  std::string flags = more;
+  if (o.rerun_failed) {
+    text += "rerun_failed=--rerun-failed\nif [[ ${SHARDMARK_STUDY:-} ]]; then rerun_failed=; fi    # once\n";
+    flags += (flags.empty() ? "" : " ") + std::string("$rerun_failed");
+  }
+  text +=
+      "# Nothing else warns the ranks ahead of the time limit. If they have finished a point until then, "
+      "this\n"
+      "# job is submitted again and goes on with the same study.\n"
+      "status=0\n";
+  text += fmt::format("timeout --foreground --preserve-status --signal=USR1 {} \\\n  {} || status=$?\n",
+                      static_cast<int64_t>(o.time_limit_s) - o.signal_ahead_s,
+                      launch_lines(o, quoted(suite), "\"$study\"", flags));
+  return text +
+         fmt::format("if [[ $status == {} ]]; then exec {}; fi\nexit $status\n", 128 + SIGUSR1, resubmit);
+}
+
+}  // namespace shardmark

@@ -1,0 +1,164 @@
+// The MPIJob (v2beta1) of Kubernetes' MPI operator. Its pods run jobs/mpijob.sh of the image, which
+// jobs/Dockerfile makes: workers run sshd, and the launcher runs `shardmark launch`, whose mpirun starts the
+// ranks on them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "launch/schedulers/job_text.h"
+#include "launch/study_name.h"
+#include "schema/settings.h"
+
+namespace shardmark {
+namespace {
+
+// Where the volume of studies is in all pods, and the repository in the image.
+constexpr const char* kResults = "/results";
+constexpr const char* kHome = "/shardmark";
+// How often Kubernetes starts a launcher again that failed. It goes on with its study.
+constexpr int kRestarts = 3;
+
+// JSON's strings are YAML's, too.
+std::string yaml_text(const std::string& text) { return nlohmann::json(text).dump(); }
+
+std::string yaml_list(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + yaml_text(text);
+  return "[" + list + "]";
+}
+
+std::string indented(const std::string& text, int spaces) {
+  std::string all;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    all += (line.empty() ? "" : std::string(static_cast<size_t>(spaces), ' ') + line) + "\n";
+    begin = end + 1;
+  }
+  return all;
+}
+
+// A name as Kubernetes accepts it: lower-case letters, digits and "-".
+std::string dns_name(std::string name) {
+  for (char& c : name) {
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
+  }
+  return name.substr(0, 40);  // the names of pods are longer, and may have 63 characters
+}
+
+std::string needed(const JobOptions& o, const std::string& name, const std::string& what) {
+  const auto found = o.variables.find(name);
+  if (found != o.variables.end() && !found->second.empty()) return found->second;
+  throw UsageError(
+      fmt::format("Kubernetes needs {}: set {} in jobs/env.sh, see jobs/env.sh.example", what, name));
+}
+
+std::string variable_lines(const JobOptions& o, int64_t ranks_per_node) {
+  const std::string& suite = o.suites.front();
+  std::vector<std::pair<std::string, std::string>> variables = {
+      {"SUITE_NAME", suite_stem(suite)},
+      {"RANKS", std::to_string(o.nodes * ranks_per_node)},
+      {"RANKS_PER_NODE", std::to_string(ranks_per_node)},
+      {"RESULTS", kResults}};
+  if (!o.study.empty()) variables.emplace_back("STUDY", o.study);
+  for (const auto& [name, value] : o.variables)
+    if (is_handed_variable(name)) variables.emplace_back(name, value);
+  std::string text;
+  for (const auto& [name, value] : variables)
+    text += fmt::format("- name: {}\n  value: {}\n", name, yaml_text(value));
+  text +=
+      "- name: JOB\n"
+      "  valueFrom:\n"
+      "    fieldRef:\n"
+      "      fieldPath: metadata.labels['training.kubeflow.org/job-name']\n";
+  // A text that begins with a blank would need YAML's count of indentation.
+  const bool is_readable =
+      !o.suite_text.empty() && o.suite_text.front() > ' ' && printable(o.suite_text, "\n") == o.suite_text;
+  return text + "- name: SUITE\n  value: " +
+         (is_readable ? "|\n" + indented(o.suite_text, 4) : yaml_text(o.suite_text) + "\n");
+}
+
+// What launcher and workers have in common: the volumes of a pod, and its container without command.
+std::string volume_lines(const std::string& claim) {
+  return "volumes:\n- name: results\n  persistentVolumeClaim:\n    claimName: " + yaml_text(claim) +
+         "\n- name: shm    # the default, 64 MiB, is too little for the ranks of a node\n"
+         "  emptyDir:\n    medium: Memory\n";
+}
+
+std::string mount_lines() {
+  return fmt::format("volumeMounts:\n- name: results\n  mountPath: {}\n- name: shm\n  mountPath: /dev/shm\n",
+                     kResults);
+}
+
+}  // namespace
+
+std::string kubernetes_job(const JobOptions& o) {
+  require_one_line(o.suites.front());
+  const int64_t ranks_per_node = o.ranks_per_node > 0 ? o.ranks_per_node : o.gpus_per_node;
+  if (ranks_per_node == 0)
+    throw UsageError(
+        "Kubernetes has to be asked for the cores of a node: give --ranks-per-node, or --gpus-per-node");
+  if (!o.study.empty() && !o.study.starts_with(std::string(kResults) + "/"))
+    throw UsageError(fmt::format("--output {}: in the pods, studies are in {}", o.study, kResults));
+  const std::string image = needed(o, "IMAGE", "an image made with jobs/Dockerfile");
+  const std::string claim = needed(o, "VOLUME_CLAIM", "a volume that all pods can write to (ReadWriteMany)");
+  std::vector<std::string> arguments = o.flags;
+  // The launcher has no GPU of its own to see that the ranks have some.
+  if (o.gpus_per_node > 0 && std::find(arguments.begin(), arguments.end(), "--device") == arguments.end())
+    arguments.insert(arguments.end(), {"--device", "cuda"});
+  if (o.rerun_failed) arguments.insert(arguments.begin(), "--rerun-failed");
+  const std::string script = std::string(kHome) + "/jobs/mpijob.sh";
+  const auto container = [&](const char* role, const std::string& more) {
+    return fmt::format("containers:\n- name: {0}\n  image: {1}\n  workingDir: {2}\n  command: {3}\n", role,
+                       yaml_text(image), kHome, yaml_list({script, role})) +
+           indented(more + mount_lines(), 2) + volume_lines(claim);
+  };
+  const std::string devices = o.gpus_per_node > 0 ? fmt::format("nvidia.com/gpu: {}", o.gpus_per_node)
+                                                  : fmt::format("cpu: {}", ranks_per_node);
+  const std::string launcher =
+      container("launcher", "args: " + yaml_list(arguments) + "\nenv:\n" + variable_lines(o, ranks_per_node));
+  const std::string worker = container("worker",
+                                       "securityContext:\n  capabilities:\n    add: [IPC_LOCK, SYS_NICE]\n"
+                                       "resources:\n  limits:\n    " +
+                                           devices + "\n");
+  return fmt::format(
+             "# Written by `shardmark submit --to kubernetes`, for kubectl create. Whatever ends it, every "
+             "finished\n"
+             "# point is kept in the volume; a launcher that is started again goes on with the same study.\n"
+             "apiVersion: kubeflow.org/v2beta1\n"
+             "kind: MPIJob\n"
+             "metadata:\n"
+             "  generateName: {}-\n"
+             "spec:\n"
+             "  slotsPerWorker: {}\n"
+             "  runPolicy:\n"
+             "    # {}\n"
+             "    activeDeadlineSeconds: {}\n"
+             "    backoffLimit: {}\n"
+             "    cleanPodPolicy: Running\n"
+             "  mpiReplicaSpecs:\n"
+             "    Launcher:\n"
+             "      replicas: 1\n"
+             "      restartPolicy: OnFailure\n"
+             "      template:\n"
+             "        spec:\n",
+             dns_name(job_name(o)), ranks_per_node, o.time_reason,
+             static_cast<int64_t>(std::ceil(o.time_limit_s)), kRestarts) +
+         indented(launcher, 10) +
+         fmt::format(
+             "    Worker:\n"
+             "      replicas: {}\n"
+             "      restartPolicy: OnFailure\n"
+             "      template:\n"
+             "        spec:\n",
+             o.nodes) +
+         indented(worker, 10);
+}
+
+}  // namespace shardmark
