@@ -20,7 +20,8 @@ worker() {
     stop "this image has no sshd, by which mpirun reaches a worker: install openssh-server in it, as jobs/Dockerfile does"
   mkdir -p /run/sshd
   ssh-keygen -A >/dev/null
-  exec "$sshd" -De -o LogLevel=ERROR
+  # Kubernetes mounts the keys into a folder that everybody may write to, which StrictModes would refuse.
+  exec "$sshd" -De -o StrictModes=no
 }
 
 # Runs in every worker: check FILE. The launcher has made the file in the volume of results.
@@ -44,13 +45,19 @@ reach() {
 }
 
 launcher() {
-  local name program mark suite study
+  local name program mark over suite study status=0 again=()
   for name in JOB SUITE SUITE_NAME RANKS RANKS_PER_NODE RESULTS; do
     [[ -n ${!name:-} ]] || stop "$name is not set: this is for jobs that shardmark submit --to kubernetes writes"
   done
   [[ -s $hostfile ]] || stop "there is no $hostfile, which the MPI operator writes: is this the launcher of an MPIJob?"
   program=$(command -v shardmark || realpath "$(dirname "$script")/../build/shardmark")
-  mark=$RESULTS/$JOB.launcher study=${STUDY:-$RESULTS/$SUITE_NAME-$JOB.h5}
+  mark=$RESULTS/$JOB.launcher over=$RESULTS/$JOB.over study=${STUDY:-$RESULTS/$SUITE_NAME-$JOB.h5}
+  # Kubernetes tries a launcher again that failed, and cannot know which failures another try could mend.
+  if [[ -e $over ]]; then
+    status=$(cat "$over")
+    echo "mpijob: the launcher before this one ended with status $status, which another try does not change; see its log"
+    exit "$status"
+  fi
   date >"$mark" || stop "cannot write to $RESULTS"
   trap 'rm -f "$mark"' EXIT
   awk '{ print $1 }' "$hostfile" | xargs -P 32 -I HOST "$script" reach HOST "$mark" || exit 2
@@ -59,14 +66,21 @@ launcher() {
   # that all ranks can read it, and finds its files there.
   suite=$(dirname "$script")/../suites/$SUITE_NAME.yaml
   if [[ $(cat "$suite" 2>/dev/null) != "${SUITE%$'\n'}" ]]; then
-    suite=$RESULTS/$SUITE_NAME.yaml
+    suite=$RESULTS/$SUITE_NAME-$JOB.yaml
     printf '%s' "$SUITE" >"$suite"
   fi
-  local again=()
-  if [[ ${1:-} == --rerun-failed ]]; then again=(--rerun-failed); shift; fi
-  # exec: signals reach the program itself.
-  exec "$program" launch "$suite" -o "$study" --resume "${again[@]}" -n "$RANKS" --ranks-per-node "$RANKS_PER_NODE" \
-    --launcher-flag={--hostfile,"$hostfile",--mca,plm_rsh_args,"${ssh_flags[*]}"} -- "$@"
+  if [[ ${1:-} == --rerun-failed ]]; then
+    shift
+    # Once: if the study has points that are due, a launcher before this one has asked for them.
+    grep -qs '"due":' "$study.journal" || again=(--rerun-failed)
+  fi
+  "$program" launch "$suite" -o "$study" --resume --requeue "${again[@]}" -n "$RANKS" --ranks-per-node "$RANKS_PER_NODE" \
+    --launcher-flag={--hostfile,"$hostfile",--mca,plm_rsh_args,"${ssh_flags[*]}"} -- "$@" &
+  trap 'kill -TERM $! 2>/dev/null' TERM INT    # of a pod that is deleted; wait ends then, and is called again
+  wait $! || status=$?
+  if ((status > 128)); then status=0; wait $! || status=$?; fi
+  case $status in 0 | 1 | 2) echo "$status" >"$over" ;; esac
+  exit "$status"
 }
 
 role=${1:-}

@@ -10,7 +10,7 @@ fail() { echo "sweep: $*" >&2; exit 2; }
 home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 program=$home/build/shardmark
 asked=${LAUNCHER:-}
-LAUNCHER=mpirun RANKS_PER_NODE='' MPIRUN_FLAGS=() SRUN_FLAGS=() CONTAINER=()
+LAUNCHER=mpirun RANKS_PER_NODE='' MPIRUN_FLAGS=() SRUN_FLAGS=() FLUX_FLAGS=() CONTAINER=()
 env_file=${SHARDMARK_ENV:-$home/jobs/env.sh}
 if [[ -e $env_file ]]; then
   [[ $env_file == */* ]] || env_file=./$env_file    # otherwise bash would search PATH for it
@@ -24,6 +24,10 @@ fi
 [[ -x $program ]] || fail "no $program: run make build first"
 
 LAUNCHER=${asked:-$LAUNCHER}
-if [[ $LAUNCHER == srun ]]; then flags=("${SRUN_FLAGS[@]}"); else flags=("${MPIRUN_FLAGS[@]}"); fi
+case $LAUNCHER in
+  srun) flags=("${SRUN_FLAGS[@]}") ;;
+  flux) flags=("${FLUX_FLAGS[@]}") ;;
+  *) flags=("${MPIRUN_FLAGS[@]}") ;;
+esac
 exec "$program" launch --launcher="$LAUNCHER" "${flags[@]/#/--launcher-flag=}" "${CONTAINER[@]/#/--container=}" \
   ${RANKS_PER_NODE:+--ranks-per-node=$RANKS_PER_NODE} "$@"

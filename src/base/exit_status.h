@@ -10,6 +10,7 @@ enum ExitStatus : int {
   kSystem = 3,     // the system failed
   kUndecided = 4,  // compare: the launches cannot tell
   kTimedOut = 5,   // nothing moved any more, and the watchdog ended the job
+  kOutOfTime = 6,  // launch --requeue outside Slurm: points were finished, and the rest needs another job
 };
 
 }  // namespace shardmark

@@ -66,14 +66,16 @@ int64_t number(const std::string& text) { return text.empty() ? 0 : std::atoll(t
 // The nodes of the Flux job whose script calls us: Flux has a broker on each.
 Allocation read_flux() {
   Allocation allocation;
-  const int status = run_process(
-      {"timeout", "60", "flux", "getattr", "size"}, {},
-      [&](const std::string& line) { allocation.num_nodes = std::max<int64_t>(number(line), 1); });
-  if (status != 0)
+  // On a login node there is no id of a job, and the size is that of the whole cluster.
+  const auto asked = [](const char* attribute, const std::function<void(const std::string&)>& take) {
+    return run_process({"timeout", "60", "flux", "getattr", attribute}, {}, take) == 0;
+  };
+  if (!asked("jobid", [](const std::string&) {}) || !asked("size", [&](const std::string& line) {
+        allocation.num_nodes = std::max<int64_t>(number(line), 1);
+      }))
     throw UsageError(
-        "--launcher flux: flux does not say how many nodes this job has (flux getattr size); is this shell "
-        "in "
-        "a job of Flux?");
+        "--launcher flux: flux getattr does not know this job and its nodes; is this shell in a job of "
+        "Flux?");
   return allocation;
 }
 
@@ -150,7 +152,7 @@ int after_stop(const LaunchFlags& flags, const SweepEnd& end, const std::string&
   const bool in_slurm = !allocation.job.empty();
   log_line(fmt::format("out of time after {}, {}; the study is kept", counted(end.num_finished, "more point"),
                        in_slurm ? "requeued" : "so the job is submitted again"));
-  if (!in_slurm) return 128 + SIGUSR1;  // which the job's script waits for
+  if (!in_slurm) return kOutOfTime;  // the job's script waits for this status
   const int status = run_process({"timeout", "60", "scontrol", "requeue", own_job(allocation)}, {},
                                  [](const std::string&) {});
   if (status != 0)
@@ -299,7 +301,8 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   Sweep sweep;
   sweep.resume = flags.resume;
   sweep.rerun_failed = flags.rerun_failed;
-  sweep.waits_for_lock = number(variable("SLURM_RESTART_COUNT")) > 0;
+  // The ranks of a job before this one may still hold the study.
+  sweep.waits_for_lock = flags.resume && (flags.requeue || number(variable("SLURM_RESTART_COUNT")) > 0);
   flags.options.on_gpus = flags.run.world.device == "cuda";
   const double timeout_s = flags.run.world.timeout_s;
   if (timeout_s > 0) sweep.start_limit_s = std::max(kStartS, timeout_s + kBeforeRanksS);
@@ -341,7 +344,7 @@ int launch(LaunchFlags flags) {
   const auto sweep_of = [&](const StartOfPoints& start) {
     LaunchOptions options = flags.options;
     if (!flags.print)
-      for (const char* const name : {kProgressVariable, kResumeVariable})
+      for (const char* const name : {kProgressVariable, kResumeVariable, kLaunchedVariable})
         options.variables.emplace_back(name);
     Sweep one = with_settings(sweep, start, options, allocation, flags.run.world);
     if (flags.print) return one;
@@ -401,7 +404,7 @@ std::function<int()> define_launch(CLI::App& app) {
   app.add_flag("--requeue", flags->requeue,
                "in a job: SIGUSR1, ahead of its time limit (sbatch --signal=B:USR1@120), requeues it if it "
                "has finished "
-               "a point; outside Slurm the exit status is then 138, for a script that submits the job again");
+               "a point; outside Slurm the exit status is then 6, for a script that submits the job again");
   return [flags] { return launch(*flags); };
 }
 

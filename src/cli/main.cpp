@@ -34,7 +34,7 @@ namespace {
 // Whether this is rank 0, from the launcher's environment variables, before MPI is initialized. All ranks
 // find a mistake in the flags, but only rank 0 prints it.
 bool is_first_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "FLUX_TASK_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name)) return std::string(rank) == "0";
   return true;
 }

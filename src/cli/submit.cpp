@@ -75,6 +75,7 @@ double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
 
 // Throws if the signal comes too early to leave time for a point.
 void check_time(const JobOptions& job) {
+  static_cast<void>(slurm_time(job.time_limit_s));  // throws if no scheduler could represent it
   if (job.time_limit_s >= static_cast<double>(job.signal_ahead_s) + 60) return;
   throw UsageError(fmt::format(
       "a job of {} that is signalled {} s before its end has no time to measure: give more with --time",
@@ -98,7 +99,7 @@ int hand_over(const Scheduler& scheduler, const std::string& job_path, const Sub
 void read_environment(SubmitFlags& flags) {
   const std::string shell =
       "if [ -e \"$1\" ]; then . \"$1\" >/dev/null 2>&1; fi; for flag in \"${SUBMIT_FLAGS[@]}\"; do echo "
-      "\"SUBMIT_FLAGS=$flag\"; done; export IMAGE VOLUME_CLAIM; exec env";
+      "\"SUBMIT_FLAGS=$flag\"; done; export IMAGE VOLUME_CLAIM; unset SUBMIT_FLAGS; exec env";
   std::vector<std::string> submit_flags;
   run_process({"bash", "-c", shell, "submit", flags.job.env_file}, {}, [&](const std::string& line) {
     const size_t equals = line.find('=');
@@ -195,6 +196,8 @@ int submit(SubmitFlags flags) {
     submit_one(flags, to);
     return kDone;
   }
+  if (flags.print && job.suites.size() > 1)
+    throw UsageError("--print: each suite is a job of its own, so give one of them");
   const std::vector<std::string> suites = job.suites;
   for (const std::string& suite : suites) {
     job.suites = {suite};

@@ -88,11 +88,11 @@ Arguments srun(const LaunchOptions& options, const LaunchCommand& command, const
 
 // The same for Flux: whole nodes, and ranks that bind themselves and see all GPUs of their node, as NCCL has
 // to.
-Arguments flux_run(const LaunchOptions& options, const LaunchCommand& command, const RanksOfNode& layout) {
+Arguments flux_run(const LaunchOptions& options, const LaunchCommand& command) {
   Arguments arguments = {"flux",
                          "run",
                          "--nodes=" + std::to_string(command.num_nodes),
-                         "--tasks-per-node=" + std::to_string(layout.on_node),
+                         "--ntasks=" + std::to_string(command.ranks),
                          "--exclusive",
                          "--setopt=cpu-affinity=off",
                          "--setopt=gpu-affinity=off",
@@ -150,7 +150,7 @@ LaunchCommand make_launch_command(const Machine& machine, const Allocation& allo
   else if (options.launcher == "srun")
     command.arguments = srun(options, command, layout);
   else if (options.launcher == "flux")
-    command.arguments = flux_run(options, command, layout);
+    command.arguments = flux_run(options, command);
   else
     throw UsageError("--launcher " + options.launcher + ": accepted are mpirun, srun, flux");
   command.arguments.insert(command.arguments.end(), options.container.begin(), options.container.end());

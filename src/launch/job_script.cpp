@@ -10,7 +10,7 @@ const std::vector<Scheduler>& schedulers() {
   static const std::vector<Scheduler> all = {
       {"slurm", {"sbatch"}, "", "sbatch", true, {"mpirun", "srun"}, slurm_job},
       {"pbs", {"qsub"}, "", "pbs", false, {"mpirun"}, pbs_job},
-      {"flux", {"flux", "batch"}, "", "flux", false, {"flux", "mpirun"}, flux_job},
+      {"flux", {"flux", "batch"}, "", "flux", false, {"flux"}, flux_job},
       {"kubernetes", {"kubectl", "create"}, "--filename=", "yaml", false, {"mpirun"}, kubernetes_job},
   };
   return all;

@@ -19,6 +19,7 @@
 #include "launch/exit_diagnosis.h"
 #include "launch/leftovers.h"
 #include "launch/process.h"
+#include "launch/told.h"
 #include "schema/journal.h"
 #include "strategies/brief_text.h"
 
@@ -186,7 +187,9 @@ class Rounds {
       if (over_s != 0) return now_s() - over_s > kPatienceS;
       return sweep_.start_limit_s > 0 && !opening.seen() && now_s() - begin_s > sweep_.start_limit_s;
     };
-    SupervisedEnd end = supervise(signals_, arguments, sweep_.command.environment,
+    std::vector<std::pair<std::string, std::string>> environment = sweep_.command.environment;
+    environment.emplace_back(kLaunchedVariable, fmt::format("{:.3f}", since_1970_s()));
+    SupervisedEnd end = supervise(signals_, arguments, environment,
                                   {[&](const std::string& line) {
                                      if (!line.starts_with('\r')) return output.take(line);
                                      line.size() == 1 ? status.clear() : status.show(line.substr(1));

@@ -12,4 +12,7 @@ inline constexpr const char* kProgressInLog = "log";
 // The command that resumes the study, as a user types it: `shardmark launch ... --resume`.
 inline constexpr const char* kResumeVariable = "SHARDMARK_RESUME_WITH";
 
+// When launch started the launcher of the ranks: seconds since 1970, by the clock of its node.
+inline constexpr const char* kLaunchedVariable = "SHARDMARK_LAUNCHED_AT";
+
 }  // namespace shardmark

@@ -16,10 +16,10 @@ CONTAINER = {"name!": str, "image!": str, "workingDir": str, "command": [str], "
              "volumeMounts": [MOUNT], "resources": {"limits": "map", "requests": "map"},
              "securityContext": {"capabilities": {"add": [str]}}}
 VOLUME = {"name!": str, "persistentVolumeClaim": {"claimName!": str}, "emptyDir": {"medium": ("Memory",)}}
-REPLICA = {"replicas!": int, "restartPolicy": ("Never", "OnFailure", "Always", "ExitCode"),
+REPLICA = {"replicas!": int, "restartPolicy": ("Never", "OnFailure"),
            "template!": {"spec!": {"containers!": [CONTAINER], "volumes": [VOLUME]}}}
 MPIJOB = {"apiVersion!": ("kubeflow.org/v2beta1",), "kind!": ("MPIJob",), "metadata!": {"generateName!": str},
-          "spec!": {"slotsPerWorker": int,
+          "spec!": {"slotsPerWorker": int, "launcherCreationPolicy": ("AtStartup", "WaitForWorkersReady"),
                     "runPolicy": {"cleanPodPolicy": ("None", "Running", "All"), "activeDeadlineSeconds": int,
                                   "backoffLimit": int},
                     "mpiReplicaSpecs!": {"Launcher!": REPLICA, "Worker!": REPLICA}}}

@@ -40,14 +40,10 @@ printf 'MPIRUN_FLAGS=(%s)\nexport OMPI_MCA_mpi_yield_when_idle=1\n' \
 cat >bin/qsub <<TEXT
 #!/bin/bash
 set -euo pipefail
-while [[ \$1 == -* ]]; do
-  if [[ \$1 == -v ]]; then export "\$2"; shift; fi
-  shift
-done
 number=\$((\$(cat jobs/number 2>/dev/null || echo 0) + 1))
 echo \$number >jobs/number
-cp "\$1" $dir/job-\$number.SC
-select=\$(sed -n 's/^#PBS -l select=//p' "\$1")
+cat "\$@" >$dir/job-\$number.SC    # without a file, the script comes from the standard input
+select=\$(sed -n 's/^#PBS -l select=//p' $dir/job-\$number.SC)
 [[ \$select == 2:ncpus=1:mpiprocs=1 ]] || { echo "select=\$select"; exit 1; }
 printf 'node1\nnode2\n' >$dir/nodefile
 echo "\$number.server"
@@ -59,15 +55,16 @@ chmod +x bin/qsub
 check_study results/tiny-job1.h5 8
 echo "PBS: a sweep on two nodes, after $SECONDS s"
 
-# A job that runs out of time is submitted again and goes on with its study. This `timeout` gives the first job the signal
-# as soon as it has a point.
+# A job that runs out of time is submitted again and goes on with its study. The first job gets the signal as soon as it has
+# a point: the real `timeout` hands on the one that this script sends it.
 cat >bin/timeout <<TEXT
 #!/bin/bash
 [[ \$1 == --foreground ]] || exec /usr/bin/timeout "\$@"
 [[ "\$1 \$2 \$3 \$4" == "--foreground --preserve-status --signal=USR1 1680" ]] || { echo "timeout \$*"; exit 1; }
-"\${@:5}" &
-if [[ -z \${SHARDMARK_STUDY:-} ]]; then
-  until grep -qs '"record":' results/tiny-job2.h5.journal; do sleep 0.1; done
+/usr/bin/timeout "\$@" &
+if [[ ! -e results/signalled ]]; then
+  touch results/signalled
+  while kill -0 \$! 2>/dev/null && ! grep -qs '"record":' results/tiny-job2.h5.journal; do sleep 0.1; done
   kill -USR1 \$!
 fi
 wait \$!
@@ -88,7 +85,6 @@ echo "PBS: a sweep in $((number - 1)) jobs, after $SECONDS s"
 cat >bin/flux <<TEXT
 #!/bin/bash
 set -euo pipefail
-[[ \$1 != --parent ]] || shift
 case "\$1 \${2:-}" in
   "batch "*)
     script=\${!#}
@@ -97,20 +93,20 @@ case "\$1 \${2:-}" in
       { echo "directives: \$directives"; exit 1; }
     echo f2
     cp "\$script" $dir/flux-job
-    bash $dir/flux-job >results/flux-2.log 2>&1 ;;
+    FLUX_JOB=f2 bash $dir/flux-job >results/flux-2.log 2>&1 ;;
   "getattr size") echo 2 ;;
-  "getattr jobid") echo f2 ;;
+  "getattr jobid") [[ \${FLUX_JOB:-} ]] && echo f2 ;;
   "job id") [[ \$* == "job id --to=dec f2" ]] && echo 77 ;;
   "run "*)
     words=("\$@")
-    [[ "\${words[*]:0:8}" == "run --nodes=2 --tasks-per-node=1 --exclusive --setopt=cpu-affinity=off --setopt=gpu-affinity=off --setopt=exit-on-error $program" ]] ||
+    [[ "\${words[*]:0:8}" == "run --nodes=2 --ntasks=2 --exclusive --setopt=cpu-affinity=off --setopt=gpu-affinity=off --setopt=exit-on-error $program" ]] ||
       { echo "flux \${words[*]}"; exit 1; }
-    exec ${on_nodes[@]@Q} --host node1:1,node2:1 -n 2 "\${words[@]:7}" ;;
+    exec mpirun --allow-run-as-root --host node1:1,node2:1 $(printf '%q ' "${node_flags[@]:2}") --bind-to none -x OMP_NUM_THREADS \
+      --mca mpi_yield_when_idle 1 -n 2 "\${words[@]:7}" ;;
   *) echo "flux \$*: not known"; exit 1 ;;
 esac
 TEXT
 chmod +x bin/flux
-sed -i "s/--host [^ ]* //; s/-n 3 *//" bin/flux
 "$program" submit --to flux --nodes 2 --ranks-per-node 1 --time 30m --submit-flag=--queue=debug suites/tiny.yaml -- --steps 3 >said 2>&1 ||
   fail "$(cat said results/flux-*.log)"
 check_study results/tiny-job77.h5 8
@@ -134,13 +130,13 @@ for top in /*; do
   esac
 done
 mkdir -p $root/shardmark/jobs $root/shardmark/suites $root/shardmark/build $root/results $root/etc/mpi
-mkdir -m 700 $root/root/.ssh
+mkdir -m 1777 $root/root/.ssh
 mount --bind $home/jobs $root/shardmark/jobs
 mount --bind $home/suites $root/shardmark/suites
 mount --bind $(dirname "$program") $root/shardmark/build
 mount --bind $2 $root/results
 mount -t tmpfs -o size=${3:-512}m tmpfs $root/dev/shm
-cp $dir/key $root/root/.ssh/id_rsa
+install -m 600 $dir/key $root/root/.ssh/id_rsa
 cp $dir/key.pub $root/root/.ssh/authorized_keys
 for node in ${nodes[*]}; do echo $net.\$node tiny-worker-\$((node - 1)).tiny-worker.default.svc node\$node; done >>$root/etc/hosts
 for node in 1 2; do echo tiny-worker-\$((node - 1)).tiny-worker.default.svc slots=1; done >$root/etc/mpi/hostfile
@@ -181,8 +177,14 @@ launch_fails_with 'node2 has 64 MiB in /dev/shm'
 "$dir/agent" node2 "mount -o remount,size=512m $dir/pod2/dev/shm"
 in_pod 3 "$launcher" >said 2>&1 || fail "$(cat said "$dir"/worker*.log)"
 check_study "$dir/volume/tiny-tiny.h5" 8
-in_pod 3 "$launcher" >said 2>&1 || fail "a launcher that is started again: $(cat said)"
+# Kubernetes makes another launcher: after a failure it goes on with the study, and not where nothing would change.
+echo 1 >"$dir/volume/tiny.over"
+! in_pod 3 "$launcher" >said 2>&1 || fail "the status of the launcher before is lost"
+grep -q 'ended with status 1, which another try does not change' said || fail "$(cat said)"
+rm "$dir/volume/tiny.over"
+in_pod 3 "$launcher" >said 2>&1 || fail "another launcher: $(cat said)"
 grep -q '0 points measured, 8 from before' said || fail "it measured again: $(cat said)"
+[[ $(cat "$dir/volume/tiny.over") == 0 ]] || fail "the end is not kept"
 [[ -z $(find "$dir/volume" -name '*.launcher') ]] || fail "left in the volume: $(ls "$dir/volume")"
 echo "Kubernetes: a sweep on two pods, after $SECONDS s"
 

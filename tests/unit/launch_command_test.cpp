@@ -74,7 +74,7 @@ TEST(LaunchCommand, SpreadsOverTheNodesOfAJob) {
 
 TEST(LaunchCommand, UsesWholeNodesOfAFluxJob) {
   EXPECT_EQ(line(plain(), {.launcher = "flux", .flags = {"--label-io"}, .ranks_per_node = 2}, {"", 3}),
-            "flux run --nodes=3 --tasks-per-node=2 --exclusive --setopt=cpu-affinity=off "
+            "flux run --nodes=3 --ntasks=6 --exclusive --setopt=cpu-affinity=off "
             "--setopt=gpu-affinity=off --setopt=exit-on-error --label-io ");
 }
 

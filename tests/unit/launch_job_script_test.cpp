@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/exit_status.h"
 #include "launch/job_script.h"
 #include "launch/process.h"
 #include "launch/study_name.h"
@@ -206,10 +207,11 @@ TEST(PbsJob, StartsRanksOnTheNodesOfItsFile) {
   job.gpus_per_node = 2;
   write_text(scratch / "nodes", "a\na\nb\nb\n");
   const EnvironmentChanges pbs = {{"PBS_JOBID", "42.server"}, {"PBS_NODEFILE", scratch / "nodes"}};
-  EXPECT_THAT(said_by(scratch, pbs_job(job), 0, pbs),
-              testing::ElementsAre("launch", "suites/x.yaml", "-o", "results/x-job42.h5", "--resume",
-                                   "--requeue", "--launcher", "mpirun", "--launcher-flag=--hostfile",
-                                   "--launcher-flag=" + (scratch / "nodes"), "-n", "4"));
+  EXPECT_THAT(
+      said_by(scratch, pbs_job(job), 0, pbs),
+      testing::ElementsAre("launch", "suites/x.yaml", "-o", "results/x-job42.h5", "--resume", "--requeue",
+                           "--launcher", "mpirun", "--launcher-flag=--hostfile",
+                           "--launcher-flag=" + (scratch / "nodes"), "--ranks-per-node=2", "-n", "4"));
 }
 
 TEST(PbsJob, SaysWhatPbsNeeds) {
@@ -229,7 +231,31 @@ TEST(PbsJob, SaysWhatPbsNeeds) {
   EXPECT_THROW(pbs_job(options(scratch)), UsageError) << "nothing says how many cores it needs";
 }
 
-// 138: launch ended its ranks because of SIGUSR1, and has finished a point.
+TEST(PbsJob, RefusesATimeLimitThatItWouldNotKnow) {
+  const ScratchDirectory scratch;
+  JobOptions job = options(scratch);
+  job.ranks_per_node = 1;
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"-lwalltime=1:00:00"}, {"-l", "select=1,walltime=60"}}) {
+    job.submit_flags = flags;
+    EXPECT_THROW(pbs_job(job), UsageError);
+  }
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"-t", "60m"}, {"--time-limit=60m"}}) {
+    job.submit_flags = flags;
+    EXPECT_THROW(flux_job(job), UsageError);
+  }
+}
+
+TEST(PbsJob, KeepsFlagsThatRepeat) {
+  const ScratchDirectory scratch;
+  JobOptions job = options(scratch);
+  job.ranks_per_node = 1;
+  job.submit_flags = {"-Wgroup_list=a", "-W", "umask=022", "-vA=1"};
+  for (const char* line : {"#PBS -W group_list=a\n", "#PBS -W umask=022\n", "#PBS -v A=1\n"})
+    EXPECT_THAT(pbs_job(job), HasSubstr(line));
+}
+
 TEST(PbsJob, IsSubmittedAgainWhenItsTimeIsOver) {
   const ScratchDirectory scratch;
   JobOptions job = options(scratch);
@@ -237,18 +263,17 @@ TEST(PbsJob, IsSubmittedAgainWhenItsTimeIsOver) {
   job.rerun_failed = true;
   job.study = scratch / "it's.h5";
   write_text(scratch / "nodes", "a\n");
-  EnvironmentChanges pbs = {
+  const EnvironmentChanges pbs = {
       {"PBS_JOBID", "42.server"},
       {"PBS_NODEFILE", scratch / "nodes"},
-      {"PATH", with_stand_ins(scratch, {{"qsub", "for word; do echo \"qsub: $word\"; done\n"}})}};
-  EXPECT_THAT(said_by(scratch, pbs_job(job), 138, pbs),
-              testing::IsSupersetOf({std::string("--rerun-failed"), "qsub: SHARDMARK_STUDY=" + job.study,
-                                     "qsub: " + (scratch / "job")}));
-  for (const int status : {0, 1, 3, 143})
-    EXPECT_THAT(said_by(scratch, pbs_job(job), status, pbs), Not(testing::Contains(HasSubstr("qsub"))));
-  pbs.emplace_back("SHARDMARK_STUDY", "kept.h5");
-  EXPECT_THAT(said_by(scratch, pbs_job(job), 0, pbs),
-              testing::AllOf(testing::Contains("kept.h5"), Not(testing::Contains("--rerun-failed"))));
+      {"PATH", with_stand_ins(scratch, {{"qsub", "echo qsub $*; cat >'" + (scratch / "again") + "'\n"}})}};
+  EXPECT_THAT(said_by(scratch, pbs_job(job), kOutOfTime, pbs),
+              testing::IsSupersetOf({std::string("--rerun-failed"), job.study, std::string("qsub")}));
+  EXPECT_THAT(said_by(scratch, read_text(scratch / "again"), 0, pbs),
+              testing::AllOf(testing::Contains(job.study), Not(testing::Contains("--rerun-failed")),
+                             Not(testing::Contains("qsub"))));
+  for (const int status : {0, 1, 3, 138, 143})
+    EXPECT_THAT(said_by(scratch, pbs_job(job), status, pbs), Not(testing::Contains("qsub"))) << status;
 }
 
 TEST(FluxJob, StartsRanksWithFluxAndGoesOnInItsParent) {
@@ -269,9 +294,7 @@ TEST(FluxJob, StartsRanksWithFluxAndGoesOnInItsParent) {
   EXPECT_THAT(said_by(scratch, text, 0, flux),
               testing::ElementsAre("launch", "suites/x.yaml", "-o", "results/x-job7.h5", "--resume",
                                    "--requeue", "--launcher", "flux"));
-  EXPECT_THAT(
-      said_by(scratch, text, 138, flux),
-      testing::Contains("flux: --parent batch --env=SHARDMARK_STUDY=results/x-job7.h5 " + (scratch / "job")));
+  EXPECT_THAT(said_by(scratch, text, kOutOfTime, flux), testing::Contains("flux: --parent batch"));
 }
 
 TEST(KubernetesJob, SaysWhatItLacks) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "schema/file.h"
@@ -18,10 +19,6 @@ namespace {
 constexpr const char* kNameMetrics = "name a writable file: --openmetrics FILE";
 constexpr std::string_view kFirstWords = "# TYPE shardmark_";
 constexpr double kReadingShare = 0.02;  // largest share of the sweep's time spent reading
-
-double since_1970_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <csignal>
 
 #include "base/error.h"
+#include "base/exit_status.h"
 #include "base/text.h"
 #include "launch/study_name.h"
 
@@ -64,19 +64,23 @@ void Directives::set(const std::string& name, const std::string& value) {
         fmt::format("--{}: '{}' has a character that a line of {}options cannot hold; accepted are "
                     "letters, digits and -_./%:@,+=",
                     name, value, prefix_));
-  put(option_key(name, value), option_text(name, value));
+  put({option_key(name, value), option_text(name, value)});
+}
+
+bool Directives::write(const std::string& name, const std::string& value, bool is_flag) {
+  if (printable(name + value, "") != name + value || value.find_first_of("\"\\'") != std::string::npos)
+    return false;
+  put({option_key(name, value), option_text(name, is_plain(value) ? value : "\"" + value + "\""), is_flag});
+  return true;
 }
 
 bool Directives::set_asked(const std::string& name, const std::string& value) {
-  if (printable(name + value, "") != name + value || value.find_first_of("\"\\'") != std::string::npos)
-    return false;
-  put(option_key(name, value), option_text(name, is_plain(value) ? value : "\"" + value + "\""));
-  return true;
+  return write(name, value, false);
 }
 
 void Directives::set_flags(const std::vector<SubmitFlag>& flags, std::vector<std::string> without_form) {
   for (const SubmitFlag& flag : flags)
-    if (!set_asked(flag.name, flag.value)) without_form.push_back("--" + flag.name + "=" + flag.value);
+    if (!write(flag.name, flag.value, true)) without_form.push_back("--" + flag.name + "=" + flag.value);
   if (!without_form.empty())
     comment(fmt::format("no {}line can hold this, which submit gives on the command line: {}", prefix_,
                         quoted_words(without_form)));
@@ -84,17 +88,18 @@ void Directives::set_flags(const std::vector<SubmitFlag>& flags, std::vector<std
 
 std::string Directives::text() const {
   std::string all;
-  for (const auto& [name, line] : lines_) all += (name.empty() ? "" : prefix_) + line + "\n";
+  for (const Line& line : lines_) all += (line.option.empty() ? "" : prefix_) + line.text + "\n";
   return all;
 }
 
-void Directives::put(const std::string& name, const std::string& line) {
-  const auto before =
-      std::find_if(lines_.begin(), lines_.end(), [&](auto& one) { return one.first == name; });
+void Directives::put(const Line& line) {
+  const auto before = std::find_if(lines_.begin(), lines_.end(), [&](const Line& one) {
+    return one.option == line.option && !one.is_flag;
+  });
   if (before == lines_.end())
-    lines_.emplace_back(name, line);
+    lines_.push_back(line);
   else
-    before->second = line;
+    *before = line;
 }
 
 std::string job_name(const JobOptions& options) {
@@ -153,26 +158,41 @@ std::string launch_lines(const JobOptions& o, const std::string& suite, const st
 
 std::string resubmitting_lines(const JobOptions& o, const std::string& more, const std::string& resubmit) {
   const std::string& suite = o.suites.front();
-  std::string text =
-      "study=${SHARDMARK_STUDY:-" +
-      (o.study.empty() ? quoted(kResultsOfJobs + std::string("/") + suite_stem(suite)) + "-job$job.h5"
-                       : quoted(o.study)) +
-      "}\n";
-  std::string flags = more;
+  std::string flags = more, first = "study=";
+  first += o.study.empty() ? quoted(kResultsOfJobs + std::string("/") + suite_stem(suite)) + "-job$job.h5"
+                           : quoted(o.study);
   if (o.rerun_failed) {
-    text += "rerun_failed=--rerun-failed\nif [[ ${SHARDMARK_STUDY:-} ]]; then rerun_failed=; fi    # once\n";
-    flags += (flags.empty() ? "" : " ") + std::string("$rerun_failed");
+    first += " rerun_failed=--rerun-failed";
+    flags += (flags.empty() ? "" : " ") + std::string("${rerun_failed:-}");
   }
-  text +=
-      "# Nothing else warns the ranks ahead of the time limit. If they have finished a point until then, "
-      "this\n"
-      "# job is submitted again and goes on with the same study.\n"
-      "status=0\n";
+  std::string text = first +
+                     "\n"
+                     "# Nothing else warns the ranks ahead of the time limit. If they have finished a point "
+                     "until then, this\n"
+                     "# job is submitted again, with the study that it began.\n"
+                     "status=0\n";
   text += fmt::format("timeout --foreground --preserve-status --signal=USR1 {} \\\n  {} || status=$?\n",
                       static_cast<int64_t>(o.time_limit_s) - o.signal_ahead_s,
                       launch_lines(o, quoted(suite), "\"$study\"", flags));
-  return text +
-         fmt::format("if [[ $status == {} ]]; then exec {}; fi\nexit $status\n", 128 + SIGUSR1, resubmit);
+  text += fmt::format(
+      "if [[ $status == {} ]]; then\n"
+      "  line=$(printf 'study=%q' \"$study\") awk '/^study=/ && !n++ {{ print ENVIRON[\"line\"]; next }} {{ "
+      "print "
+      "}}' \"$0\" | {}\n"
+      "  exit\n"
+      "fi\n"
+      "exit $status\n",
+      static_cast<int>(kOutOfTime), resubmit);
+  return text;
+}
+
+void refuse_time_limit(const std::vector<SubmitFlag>& flags, const std::string& name,
+                       const std::string& text) {
+  for (const SubmitFlag& flag : flags)
+    if (flag.name == name && flag.value.find(text) != std::string::npos)
+      throw UsageError(
+          fmt::format("{}{} {} sets the time limit, which the job has to know: give it with --time",
+                      flag.name.size() == 1 ? "-" : "--", flag.name, flag.value));
 }
 
 }  // namespace shardmark

@@ -20,8 +20,7 @@ struct SubmitFlag {
 std::vector<SubmitFlag> parsed_flags(const std::vector<std::string>& words,
                                      const std::vector<std::pair<char, const char*>>& long_names = {});
 
-// The lines such as "#SBATCH --nodes=4", by the option that each sets; a later line replaces an earlier one
-// of the same option.
+// The lines such as "#SBATCH --nodes=4". A line of ours gives way to a later one of the same option.
 class Directives {
  public:
   explicit Directives(std::string prefix) : prefix_(std::move(prefix)) {}
@@ -31,15 +30,21 @@ class Directives {
   // Sets an option of the user. Batch systems accept double quotes around the value, unless it contains
   // quotes or a backslash. Returns false if the value cannot be written.
   bool set_asked(const std::string& name, const std::string& value);
-  // The same for flags as they were given. A comment names those that cannot be written.
+  // The same for flags as they were given, which may repeat an option. A comment names those that cannot be
+  // written.
   void set_flags(const std::vector<SubmitFlag>& flags, std::vector<std::string> without_form = {});
   void comment(const std::string& text) { lines_.push_back({"", "# " + text}); }
   std::string text() const;
 
  private:
-  void put(const std::string& name, const std::string& line);
+  struct Line {
+    std::string option, text;
+    bool is_flag = false;  // it stays beside other flags of the same option
+  };
+  bool write(const std::string& name, const std::string& value, bool is_flag);
+  void put(const Line& line);
   std::string prefix_;
-  std::vector<std::pair<std::string, std::string>> lines_;
+  std::vector<Line> lines_;
 };
 
 // "shardmark-gpt2": with letters, digits, - and _ alone.
@@ -59,9 +64,14 @@ std::string launch_lines(const JobOptions& options, const std::string& suite, co
                          const std::string& more = "");
 
 // The last lines of a job on a system that neither signals it ahead of its time limit nor requeues it:
-// `timeout` gives the signal, and if the sweep is not done but goes forward, `resubmit` submits "$0" again
-// with SHARDMARK_STUDY, the path of the study.
+// `timeout` gives the signal, and if the sweep is not done but goes forward, `resubmit`, which reads a job
+// from its standard input, gets this job with the study that it began.
 std::string resubmitting_lines(const JobOptions& options, const std::string& more,
                                const std::string& resubmit);
+
+// Throws UsageError if a flag of this name has this text, because `timeout` would not know the limit that it
+// sets.
+void refuse_time_limit(const std::vector<SubmitFlag>& flags, const std::string& name,
+                       const std::string& text = "");
 
 }  // namespace shardmark

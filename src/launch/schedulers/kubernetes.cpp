@@ -20,7 +20,7 @@ namespace {
 // Where the volume of studies is in all pods, and the repository in the image.
 constexpr const char* kResults = "/results";
 constexpr const char* kHome = "/shardmark";
-// How often Kubernetes starts a launcher again that failed. It goes on with its study.
+// How often Kubernetes makes another launcher after one that failed. It goes on with the study.
 constexpr int kRestarts = 3;
 
 // JSON's strings are YAML's, too.
@@ -68,7 +68,7 @@ std::string variable_lines(const JobOptions& o, int64_t ranks_per_node) {
       {"RESULTS", kResults}};
   if (!o.study.empty()) variables.emplace_back("STUDY", o.study);
   for (const auto& [name, value] : o.variables)
-    if (is_handed_variable(name)) variables.emplace_back(name, value);
+    if (is_handed_variable(name) || name == "OMP_NUM_THREADS") variables.emplace_back(name, value);
   std::string text;
   for (const auto& [name, value] : variables)
     text += fmt::format("- name: {}\n  value: {}\n", name, yaml_text(value));
@@ -110,8 +110,10 @@ std::string kubernetes_job(const JobOptions& o) {
   const std::string claim = needed(o, "VOLUME_CLAIM", "a volume that all pods can write to (ReadWriteMany)");
   std::vector<std::string> arguments = o.flags;
   // The launcher has no GPU of its own to see that the ranks have some.
-  if (o.gpus_per_node > 0 && std::find(arguments.begin(), arguments.end(), "--device") == arguments.end())
-    arguments.insert(arguments.end(), {"--device", "cuda"});
+  const bool names_device = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) {
+    return word == "--device" || word.starts_with("--device=");
+  });
+  if (o.gpus_per_node > 0 && !names_device) arguments.insert(arguments.end(), {"--device", "cuda"});
   if (o.rerun_failed) arguments.insert(arguments.begin(), "--rerun-failed");
   const std::string script = std::string(kHome) + "/jobs/mpijob.sh";
   const auto container = [&](const char* role, const std::string& more) {
@@ -130,12 +132,13 @@ std::string kubernetes_job(const JobOptions& o) {
   return fmt::format(
              "# Written by `shardmark submit --to kubernetes`, for kubectl create. Whatever ends it, every "
              "finished\n"
-             "# point is kept in the volume; a launcher that is started again goes on with the same study.\n"
+             "# point is kept in the volume; another launcher goes on with the same study.\n"
              "apiVersion: kubeflow.org/v2beta1\n"
              "kind: MPIJob\n"
              "metadata:\n"
              "  generateName: {}-\n"
              "spec:\n"
+             "  launcherCreationPolicy: WaitForWorkersReady    # its time limit begins then\n"
              "  slotsPerWorker: {}\n"
              "  runPolicy:\n"
              "    # {}\n"
@@ -145,7 +148,7 @@ std::string kubernetes_job(const JobOptions& o) {
              "  mpiReplicaSpecs:\n"
              "    Launcher:\n"
              "      replicas: 1\n"
-             "      restartPolicy: OnFailure\n"
+             "      restartPolicy: Never    # a new pod is made instead, and the log of this one stays\n"
              "      template:\n"
              "        spec:\n",
              dns_name(job_name(o)), ranks_per_node, o.time_reason,

@@ -28,7 +28,9 @@ std::string directives(const JobOptions& o, int64_t ranks_per_node) {
   all.set("r", "y");
   all.set("j", "oe");
   all.set("o", kResultsOfJobs + std::string("/"));
-  all.set_flags(parsed_flags(o.submit_flags));
+  const std::vector<SubmitFlag> flags = parsed_flags(o.submit_flags);
+  refuse_time_limit(flags, "l", "walltime=");
+  all.set_flags(flags);
   return all.text();
 }
 
@@ -45,10 +47,12 @@ std::string pbs_job(const JobOptions& o) {
           directives(o, ranks_per_node) + "set -euo pipefail\n\n" + environment_lines(o, "mpirun");
   text += "job=${PBS_JOBID%%.*}\n";
   text +=
-      "# mpirun needs the nodes by name if it was built without PBS's task manager.\n"
+      "# The file of nodes has a line for each rank. mpirun needs it if it was built without PBS's task "
+      "manager.\n"
+      "ranks=$(wc -l <\"$PBS_NODEFILE\")\n"
+      "RANKS_PER_NODE=$((ranks / $(sort -u \"$PBS_NODEFILE\" | wc -l)))\n"
       "flags+=(--hostfile \"$PBS_NODEFILE\")\n";
-  return text + resubmitting_lines(o, "-n \"$(wc -l <\"$PBS_NODEFILE\")\"",
-                                   "qsub -v SHARDMARK_STUDY=\"$study\" \"$0\"");
+  return text + resubmitting_lines(o, "-n \"$ranks\"", "qsub");
 }
 
 }  // namespace shardmark
