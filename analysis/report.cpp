@@ -40,6 +40,7 @@ void visit_all(const ReportData& data, const ReportInputs& inputs, const std::fu
   const std::vector<Predictor> predictors = make_predictors(points);
   for (const auto& make : {phases_table, communication_table}) add(make(points));
   add(gap_table(points, predictors));
+  add(start_table(points));
   for (const Scaling one : {Scaling::weak, Scaling::strong}) add(scaling_table(one, points, scaling));
   for (const auto& make : {efficiency_limits_table, scaling_laws_table, fit_quality_table})
     add(make(points, scaling));

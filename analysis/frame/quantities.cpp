@@ -1,6 +1,7 @@
 #include "analysis/frame/quantities.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -71,6 +72,14 @@ double share_of_step(const MergedPoint& merged) {
 double activation_memory(const MergedPoint& merged) { return merged.measures.activation_bytes(); }
 double predicted_peak_memory(const MergedPoint& merged) { return merged.measures.predicted_peak_bytes(); }
 
+double start_time(const MergedPoint& merged) {
+  const Measures& m = merged.measures;
+  double sum_s = 0;
+  for (const double part : {m.launcher_s, m.program_s, m.mpi_s, m.communicators_s, m.model_s, m.first_step_s})
+    if (!std::isnan(part)) sum_s += part;
+  return std::isnan(m.first_step_s) ? Measures::kNone : sum_s;
+}
+
 constexpr const char* kOffPrediction =
     "measured / predicted - 1, both of that rank. Predicted by the formula of the strategy's paper, without "
     "padding; by the rank's program where a copy of the model is laid out over several ranks; activations "
@@ -125,6 +134,8 @@ std::vector<Quantity> derived() {
          return activation_memory(merged) / static_cast<double>(merged.point.training.batch_size);
        },
        "peak without state and slots / batch: activations, the batch and working memory."},
+      {"start_time", "all", "ms", Show::milliseconds, start_time,
+       "the six parts together, those that are known."},
       {"traffic_error", "error", "%", Show::difference, of<&Measures::traffic_bytes>,
        "counted / predicted - 1.", of<&Measures::predicted_traffic_bytes>},
   };

@@ -30,6 +30,7 @@ const std::vector<Names>& all_names() {
       {"phases", {"phase", "overlap"}},
       {"phases.communication", {"traffic", "bytes", "operations"}, {"communication"}},
       {"phases.gap", {}, {"gap", "gaps"}},
+      {"phases.start", {"start", "startup", "first_step"}},
       {"scaling.weak", {"weak"}, {"weak_scaling"}},
       {"scaling.strong", {"strong", "karp_flatt", "speedup"}, {"strong_scaling"}},
       {"scaling.limits", {"efficiency"}, {"efficiency_limits"}},

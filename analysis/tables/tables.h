@@ -18,6 +18,7 @@ Table studies_table(const std::vector<StudyData>& studies);
 Table strategies_table(const MergedPoints& points, double price_per_gpu_hour = Measures::kNone);
 Table sequences_table(const MergedPoints& points);
 Table phases_table(const MergedPoints& points);
+Table start_table(const MergedPoints& points);  // the time to the first step
 Table layouts_table(const MergedPoints& points);
 Table settings_table(const MergedPoints& points);
 Table together_table(const MergedPoints& points);

@@ -71,12 +71,16 @@ class MpiSession {
   // The rank's position on its node. A node is a set of ranks that share memory.
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
+  // Seconds from the start of this process to MPI_Init, and in MPI_Init.
+  double program_s() const { return program_s_; }
+  double init_s() const { return init_s_; }
   // Ends every rank of the world with this exit status and never returns.
   [[noreturn]] static void abort_world(int status);
 
  private:
   int local_rank_ = 0;
   int local_size_ = 1;
+  double program_s_ = 0, init_s_ = 0;
 };
 
 // The number of ranks that the launcher's environment variables say it started; 0 if they say nothing.

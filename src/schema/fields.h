@@ -185,6 +185,28 @@ inline constexpr MeasureRow kMeasures[] = {
     {"accuracy", "", "share of held-out targets that had the largest logit, at the end", &Measures::accuracy},
     {"verified", "", "what the strategy was compared with, and the result", &Measures::verified},
     {"verify_error", "", "largest relative difference of losses and gradient norms", &Measures::verify_error},
+    {"launcher_time", "s",
+     "from when launch started mpirun, srun or flux run to the start of rank 0's process; not known without "
+     "launch",
+     &Measures::launcher_s, "launcher"},
+    {"program_time", "s",
+     "from the start of a rank's process to MPI_Init: its libraries are loaded; on the slowest rank",
+     &Measures::program_s, "program"},
+    {"mpi_time", "s", "MPI_Init, on the slowest rank", &Measures::mpi_s, "MPI"},
+    {"communicators_time", "s",
+     "making the point's communicators, those of its layout included, and closing those of the point before, "
+     "on "
+     "the slowest rank",
+     &Measures::communicators_s, "communicators"},
+    {"model_time", "s", "making the model: weights, gradients and the optimizer's state, on the slowest rank",
+     &Measures::model_s, "model"},
+    {"first_step_time", "s",
+     "the first step that the point makes, on the slowest rank: operations connect, kernels are chosen, "
+     "memory "
+     "is taken. Rank 0 has computed before, where the point is compared with one device; so on one rank it "
+     "is "
+     "shorter than a job's first step",
+     &Measures::first_step_s, "first step"},
     {"parameter_bytes", "bytes", "persistent parameters, on the rank whose peak is highest",
      &Measures::parameter_bytes, "measured"},
     {"gradient_bytes", "bytes", "persistent gradients, on the rank whose peak is highest",

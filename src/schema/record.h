@@ -67,6 +67,9 @@ struct Measures {
   double held_out_loss = kNone, accuracy = kNone;
   std::string verified;  // "equal to one device", "unverified: why", "wrong: why"
   double verify_error = kNone;
+  // from the launch to the first step
+  double launcher_s = kNone, program_s = kNone, mpi_s = kNone;
+  double communicators_s = kNone, model_s = kNone, first_step_s = kNone;
   // memory of one rank
   double parameter_bytes = kNone, gradient_bytes = kNone, optimizer_bytes = kNone, transient_bytes = kNone;
   double offloaded_bytes = kNone;  // not part of the peak

@@ -5,14 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/clock.h"
 #include "base/revision.h"
 #include "base/stats.h"
 #include "base/utc.h"
 #include "device/device.h"
 #include "doctor/machine/versions.h"
+#include "launch/told.h"
 #include "schema/settings.h"
 #include "sweep/workloads/reference.h"
 
@@ -68,10 +71,26 @@ Environment describe_environment(const HostGroup& world, at::Device device, cons
   return environment;
 }
 
-Resources describe_resources(const HostGroup& world, int local_ranks, at::Device device,
+namespace {
+
+StartTimes start_of(const HostGroup& world, const MpiSession& session) {
+  const std::vector<double> slowest = world.max(std::vector<double>{session.program_s(), session.init_s()});
+  StartTimes start{.program_s = slowest[0], .mpi_s = slowest[1]};
+  const char* const launched = std::getenv(kLaunchedVariable);
+  const double launched_s = launched == nullptr ? 0 : std::atof(launched);
+  const double took_s = since_1970_s() - process_age_s() - launched_s;
+  if (launched_s > 0 && took_s > 0) start.launcher_s = took_s;
+  return start;
+}
+
+}  // namespace
+
+Resources describe_resources(const HostGroup& world, const MpiSession& session, at::Device device,
                              const std::vector<std::string>& precisions) {
   Resources resources;
+  const int local_ranks = session.local_size();
   resources.local_ranks = local_ranks;
+  resources.start = start_of(world, session);
   resources.threads_per_rank = at::get_num_threads();
   resources.is_first_on_node = world.first_rank_on_node() == world.rank();
   // If ranks are bound to cores, each has its own; otherwise they share all cores of the node.

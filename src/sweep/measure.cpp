@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/stats.h"
 #include "comm/in_step.h"
 #include "device/device.h"
@@ -142,10 +143,14 @@ void Sampler::gather(Record& record) const {
 
 // Allocates and verifies the workload. Allocation has no collective calls, so a rank may fail in it alone.
 // All ranks agree that everybody has its memory before any of them waits for another's call.
-Verdict verify(const WorkloadContext& context, Workload& workload, Check& check) {
+// `allocating_s` gets the time on this rank.
+Verdict verify(const WorkloadContext& context, Workload& workload, Check& check, double& allocating_s) {
   Verdict verdict = agreed(context.group, context.heartbeat, "set-up", [&] {
     const meter::Strict strict;
+    const double begin = now_s();
     workload.allocate();
+    synchronize(context.comm.device());
+    allocating_s = now_s() - begin;
   });
   if (!verdict.ok()) return verdict;
   const auto compare = [&] { check = workload.verify(); };
@@ -155,12 +160,30 @@ Verdict verify(const WorkloadContext& context, Workload& workload, Check& check)
   return verdict;
 }
 
-Verdict measure(const WorkloadContext& context, Workload& workload, const ColumnsSink& sink, Record& record,
-                Check& check) {
-  Verdict verdict = verify(context, workload, check);
+// The parts of the time to the first step, each on its slowest rank. Collective.
+void keep_start(const WorkloadContext& context, double making_s, double allocating_s, double first_step_s,
+                Measures& measures) {
+  if (std::isnan(first_step_s)) return;  // on all ranks
+  const std::vector<double> slowest =
+      context.group.max(std::vector<double>{context.communicators_s + making_s, allocating_s, first_step_s});
+  const StartTimes& start = context.resources.start;
+  measures.launcher_s = start.launcher_s;
+  measures.program_s = start.program_s;
+  measures.mpi_s = start.mpi_s;
+  measures.communicators_s = slowest[0];
+  measures.model_s = slowest[1];
+  measures.first_step_s = slowest[2];
+}
+
+// `making_s`: what this rank took to make the workload.
+Verdict measure(const WorkloadContext& context, Workload& workload, double making_s, const ColumnsSink& sink,
+                Record& record, Check& check) {
+  double allocating_s = 0;
+  Verdict verdict = verify(context, workload, check, allocating_s);
   record.measures.verified = check.text;
   record.measures.verify_error = check.error;
   if (!verdict.ok()) return verdict;
+  keep_start(context, making_s, allocating_s, workload.first_step_s(), record.measures);
 
   const auto failure = [&] { return workload.failure(); };
   NetworkWatch network(context.group, context.resources);
@@ -181,15 +204,17 @@ Verdict measure(const WorkloadContext& context, Workload& workload, const Column
   return {};
 }
 
-// Makes the workload and runs `what` on it. An exception outside of an agreed stage ends the job here, before
-// the destructors of the workload's communicators could wait for other ranks.
-Verdict with_workload(const WorkloadContext& context, const std::function<Verdict(Workload&)>& what) {
+// Makes the workload and runs `what` on it, with the seconds that making it took on this rank. An exception
+// outside of an agreed stage ends the job here, before the destructors of the workload's communicators could
+// wait for other ranks.
+Verdict with_workload(const WorkloadContext& context, const std::function<Verdict(Workload&, double)>& what) {
   const auto place = [&] { return context.heartbeat.place(); };
   context.heartbeat.stage("making communicators");
   std::unique_ptr<Workload> workload;
   return in_step(context.group.size(), place, [&] {
+    const double begin = now_s();
     workload = make_workload(context);
-    return what(*workload);
+    return what(*workload, now_s() - begin);
   });
 }
 
@@ -202,8 +227,9 @@ Verdict verify_fewer_layers(const WorkloadContext& context, Record& record) {
       *fewer, context.group, context.comm, context.resources, context.references, context.heartbeat};
   empty_caches(context.comm.device());
   Check check;
-  const Verdict verdict =
-      with_workload(smaller, [&](Workload& workload) { return verify(smaller, workload, check); });
+  double allocating_s = 0;
+  const Verdict verdict = with_workload(
+      smaller, [&](Workload& workload, double) { return verify(smaller, workload, check, allocating_s); });
   const std::string layers =
       fmt::format(" with {} of {} layers", fewer->training.model.options.at("layers").get<int64_t>(),
                   context.point.training.model.options.at("layers").get<int64_t>());
@@ -216,8 +242,9 @@ Verdict verify_fewer_layers(const WorkloadContext& context, Record& record) {
 
 Verdict measure(const WorkloadContext& context, const ColumnsSink& sink, Record& record) {
   Check check;
-  const Verdict verdict = with_workload(
-      context, [&](Workload& workload) { return measure(context, workload, sink, record, check); });
+  const Verdict verdict = with_workload(context, [&](Workload& workload, double making_s) {
+    return measure(context, workload, making_s, sink, record, check);
+  });
   return verdict.ok() && check.is_too_large ? verify_fewer_layers(context, record) : verdict;
 }
 

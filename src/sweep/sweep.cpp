@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utc.h"
@@ -162,15 +163,17 @@ class Walk {
     const std::string trace = trace_of(record, was_begun);
     const Settled settled = settle(point);
     // Training measures memory, so it begins with a communicator that nothing has used.
+    const double begin = now_s();
     auto& current =
         communicators_.get(point.ranks, transport_of(point), /*unused=*/point.workload != "collective");
+    const double communicators_s = now_s() - begin;
     const RoundCounts round = round_of(point);
     if (current.comm) {
-      Record measured = measure_point(
-          {settled.point, current.group, *current.comm, resources_, references_, heartbeat_, trace, round},
-          [this](const std::vector<Series>& columns) {
-            if (study_ != nullptr) writer_.extend(columns);
-          });
+      Record measured = measure_point({settled.point, current.group, *current.comm, resources_, references_,
+                                       heartbeat_, trace, round, communicators_s},
+                                      [this](const std::vector<Series>& columns) {
+                                        if (study_ != nullptr) writer_.extend(columns);
+                                      });
       measured.point = point;
       measured.id = record.id;
       measured.started = record.started;

@@ -44,6 +44,16 @@ grep -q 'fsdp' "$dir/report" || fail "the report names no strategy"
 grep -q 'more ranks than' "$dir/report" || grep -qi 'rank' "$dir/report" || fail "skipped points have no reason"
 points=$("$program" report "$dir/x.h5" --json | python3 -c 'import json,sys; print(len(json.load(sys.stdin)["tables"]))')
 [ "$points" -ge 5 ] || fail "only $points tables"
+"$program" report "$dir/x.h5" --raw --json | python3 -c '
+import json, sys
+parts = [name + "_time" for name in ("program", "mpi", "communicators", "model", "first_step")]
+for point in json.load(sys.stdin)["points"]:
+    known = [name for name in parts if (point.get(name) or 0) > 0]
+    expected = parts if point["workload"] == "training" and point["outcome"] == "ok" else []
+    assert known == expected, (point["id"], known)
+    assert point.get("launcher_time") is None, "nothing says when mpirun was started"
+' || fail "not all parts of the time to the first step are there"
+grep -q 'Time to the first step, by part' "$dir/report" || fail "no table of the time to the first step"
 
 before=$(stat -c %i "$dir/x.h5")
 ranks 2 run "$dir/tiny.yaml" -o "$dir/x.h5" 2>"$dir/err"

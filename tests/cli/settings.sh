@@ -72,6 +72,14 @@ runs "$program" launch turns.yaml -n 1 -o turns.h5
 ends 0
 has "start 1 of 6: bind=auto, repetition 1 of 3" "start 2 of 6: bind=none, repetition 1 of 3" \
   "start 3 of 6: bind=auto, repetition 2 of 3" "start 6 of 6: bind=none, repetition 3 of 3" "1 point measured, 5 of other starts"
+# Each start has its own time to the first step; launch says when it began.
+runs "$program" report turns.h5 --raw --csv turns
+python3 - turns/points.csv <<'P' || fail "the times to the first step"
+import csv, sys
+for point in csv.DictReader(open(sys.argv[1])):
+    parts = [float(point[part + "_time"]) for part in "launcher program mpi communicators model first_step".split()]
+    assert all(0 < seconds < 3600 for seconds in parts), parts
+P
 runs "$program" launch turns.yaml -n 1 -o turns.h5 --resume
 ends 0; has "start 6 of 6: bind=none, repetition 3 of 3: finished before"; lacks " measured;" "1 point measured"
 runs "$program" report turns.h5 --table settings --csv turns

@@ -1,5 +1,5 @@
-// A layout that does not fit on one device is verified with fewer layers, and the record says so.
-// RANKS 2
+// A layout that does not fit on one device is verified with fewer layers, and the record says so. Every
+// record of training has the time to its first step. RANKS 2
 #include <gmock/gmock.h>
 
 #include "device/meter.h"
@@ -19,11 +19,13 @@ class TooLarge : public OnCpuRanks {
 
   Record measure(const Point& point) {
     Resources resources;
+    resources.start = {.launcher_s = 3, .program_s = 2, .mpi_s = 1};
     ReferenceCache references;
     HeartbeatPage page{};
     Heartbeat heartbeat{page};
-    return measure_point({point, world, *comm, resources, references, heartbeat});
+    return measure_point({point, world, *comm, resources, references, heartbeat, {}, {}, kCommunicatorsS});
   }
+  static constexpr double kCommunicatorsS = 100;
   Point point(const std::string& model) const {
     Layout layout{model, "ddp", 2};
     layout.precision = "fp32";
@@ -51,6 +53,20 @@ TEST_F(TooLarge, IsVerifiedWithFewerLayers) {
   EXPECT_EQ(record.measures.verified, "equal to one device with 1 of 12 layers");
   EXPECT_LT(record.measures.verify_error, 1e-3);
   EXPECT_EQ(record.point.training.model.options.at("layers").get<int64_t>(), 12) << "what was measured";
+}
+
+TEST_F(TooLarge, KeepsTheTimeToItsFirstStep) {
+  const Record record = measure(point(kGpt2));
+  if (world.rank() != 0) return;
+  const Measures& m = record.measures;
+  EXPECT_EQ(m.launcher_s, 3);
+  EXPECT_EQ(m.program_s, 2);
+  EXPECT_EQ(m.mpi_s, 1);
+  EXPECT_GT(m.communicators_s, kCommunicatorsS) << "those of the layout are not made in no time";
+  EXPECT_LT(m.communicators_s, kCommunicatorsS + record.duration_s);
+  EXPECT_GT(m.model_s, 0);
+  EXPECT_GT(m.first_step_s, 0);
+  EXPECT_LT(m.model_s + m.first_step_s, 2 * record.duration_s) << "each is of the slowest rank";
 }
 
 TEST_F(TooLarge, StaysUnverifiedWhereItHasNoFewerLayers) {

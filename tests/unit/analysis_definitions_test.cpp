@@ -38,6 +38,7 @@ std::vector<Table> all_tables() {
                                phases_table(none),
                                communication_table(none),
                                gap_table(none, {}),
+                               start_table(none),
                                scaling_table(Scaling::weak, none, {}),
                                scaling_table(Scaling::strong, none, {}),
                                efficiency_limits_table(none, {}),

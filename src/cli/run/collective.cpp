@@ -315,7 +315,7 @@ int run(const CollectiveFlags& flags) {
   const specs::MpiServes mpi = mpi_serves(device, world);
   together(world, [&] { check_transport(sweep, transport_for(flags.world, device), mpi); });
   std::unique_ptr<Communicator> comm;  // errors are the same on all ranks
-  const Resources resources = describe_resources(world, ranks.session->local_size(), device, {});
+  const Resources resources = describe_resources(world, *ranks.session, device, {});
   together(world, [&] {
     comm = make_communicator(transport_for(flags.world, device), world, device, resources.communication());
   });

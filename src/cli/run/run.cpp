@@ -282,8 +282,7 @@ int run(const Flags& flags) {
 
   // Measure the peak FLOP/s of this machine with a matrix product in each precision.
   heartbeat.stage("measuring the peaks of this machine");
-  const Resources resources =
-      describe_resources(world, ranks.session->local_size(), device, precisions_of(sweep.points));
+  const Resources resources = describe_resources(world, *ranks.session, device, precisions_of(sweep.points));
 
   // Rank 0 opens the study: a journal that survives any crash (src/schema).
   heartbeat.stage("opening the study");

@@ -259,7 +259,7 @@ int train(const TrainFlags& flags) {
   // Measure the peak FLOP/s of this machine, and make the communicator of all ranks.
   heartbeat.stage("measuring the peaks of this machine");
   const Resources resources =
-      describe_resources(world, ranks.session->local_size(), device, {options->point.training.precision});
+      describe_resources(world, *ranks.session, device, {options->point.training.precision});
   heartbeat.stage("creating communicator and strategy");
   Environment environment = describe_environment(world, device, resources);
   checked.keep_in(environment);

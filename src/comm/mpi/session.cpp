@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "comm/host_group.h"
 #include "launch/heterogeneous_job.h"
@@ -98,9 +99,11 @@ int promised_ranks() {
   return by == nullptr ? 0 : size_in(*by);
 }
 
-MpiSession::MpiSession() {
+MpiSession::MpiSession() : program_s_(process_age_s()) {
+  const double begin = now_s();
   int provided = MPI_THREAD_SINGLE;
   MPI_CHECK(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
+  init_s_ = now_s() - begin;
   MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   int size = 0;
   MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &size));

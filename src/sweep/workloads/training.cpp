@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "device/device.h"
 #include "device/meter.h"
@@ -230,10 +231,12 @@ Check Training::verify() {
   std::vector<double> losses, norms;
   if (setup_.model->expert_load.defined()) setup_.model->expert_load.zero_();
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
+    const double begin = now_s();
     const StepResult result = setup_.executor->step([this] { return loader_->next(); }, /*wants_norm=*/true);
     const double own = item<double>(result.loss);
     losses.push_back(replicas ? loss_of_own_copy(own) : group_.sum(own) / static_cast<double>(point_.ranks));
     norms.push_back(item<double>(result.gradient_norm));
+    if (step == 0) first_step_s_ = now_s() - begin;  // the values above have waited for the device
   }
   setup_.model->draws = draws;
   setup_.executor->recorder().take();  // these steps belong to no window

@@ -16,6 +16,7 @@ class Training final : public Workload {
   void allocate() override;
   std::exception_ptr failure() const override { return setup_.executor->failure(); }
   Check verify() override;
+  double first_step_s() const override { return first_step_s_; }
   void begin_window() override {}
   void step() override;
   void close_window() override;
@@ -59,6 +60,7 @@ class Training final : public Workload {
   double between_nodes_before_ = 0;
   // First and last loss of the steps after verification: one number each, on the device.
   at::Tensor first_loss_, last_loss_;
+  double first_step_s_ = Measures::kNone;
   int64_t num_steps_ = 0;
 };
 

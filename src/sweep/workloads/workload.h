@@ -24,12 +24,19 @@ struct Check {
   bool is_too_large = false;
 };
 
+// How long the ranks took to start. program_s and mpi_s are those of the slowest rank; launcher_s is that of
+// this rank, and NaN where launch did not start it.
+struct StartTimes {
+  double launcher_s = Measures::kNone, program_s = Measures::kNone, mpi_s = Measures::kNone;
+};
+
 // The ranks and cores of a node, and the speed of a device; the same for all points of a study.
 struct Resources {
   int local_ranks = 1;  // ranks on this node
   int num_cores = 1;    // cores of this node for all its ranks together
   int threads_per_rank = 1;
   bool is_first_on_node = false;  // this rank is the lowest on its node
+  StartTimes start = {};
   // A thread of the transport takes a whole core for every rank, so there is one only if all ranks have a
   // core to spare.
   MovedBy communication() const {
@@ -60,6 +67,7 @@ struct WorkloadContext {
   std::string trace = {};  // file for a trace of some steps; empty: none
   // For a collective that runs together with a load: the counts of an earlier repetition.
   RoundCounts round = {};
+  double communicators_s = 0;  // seconds that this rank took to make `comm`
 };
 
 // All functions but allocate() are called by all ranks in step (comm/in_step.h).
@@ -73,6 +81,8 @@ class Workload {
   // for. Results mean nothing then. nullptr if there was none.
   virtual std::exception_ptr failure() const { return nullptr; }
   virtual Check verify() = 0;  // before the first window
+  // Seconds of this rank's first step, which verify() makes; NaN for what has no steps.
+  virtual double first_step_s() const { return Measures::kNone; }
   // Clears the marks and sets the first one. Called right after a barrier at which the device was idle:
   // anything slow here, or different between ranks, would become part of the first step.
   virtual void begin_window() = 0;
