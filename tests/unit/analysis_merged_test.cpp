@@ -208,11 +208,11 @@ TEST(Merge, LossesAfterOtherNumbersOfStepsAreNotAveraged) {
 TEST(Merge, OnlyOkPointsAreMeasured) {
   Record failed = launch_of(0, 0.1);
   failed.outcome = Outcome::wrong;
-  const StudyData study = study_of({failed, launch_of(1, 0.2)});
-  const auto points = merge_repeats({study});
+  const std::vector<StudyData> studies = {study_of({failed, launch_of(1, 0.2)})};
+  const auto points = merge_repeats(studies);  // they point into the studies
   ASSERT_EQ(points.size(), 1u);
   EXPECT_DOUBLE_EQ(points[0].measures.step_s, 0.2);
-  EXPECT_EQ(cell(problems_table({study}, points, {}, {}), 0, "what").text, "wrong");
+  EXPECT_EQ(cell(problems_table(studies, points, {}, {}), 0, "what").text, "wrong");
 }
 
 // Points that ran out of memory are grouped by powers of two of the amount that they asked for.

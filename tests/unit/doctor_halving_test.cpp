@@ -38,7 +38,7 @@ struct Machine {
     return {kExchangeBytes,
             [this, random = std::mt19937(seed)](const Receivers& to, int64_t, int repeats) mutable {
               ++exchanges;
-              std::normal_distribution<double> normal(0, noise);
+              std::normal_distribution<double> normal;
               const size_t half = to.size() / 2;
               int crossing = 0;
               std::vector<double> usual(to.size(), NAN);
@@ -56,7 +56,8 @@ struct Machine {
               Times times;
               for (double seconds : usual) {
                 auto& own = times.emplace_back();
-                for (int i = 0; i < repeats; ++i) own.push_back(1e-3 * seconds * std::exp(normal(random)));
+                for (int i = 0; i < repeats; ++i)
+                  own.push_back(1e-3 * seconds * std::exp(noise * normal(random)));
               }
               return times;
             }};

@@ -61,14 +61,14 @@ TEST(DoctorTournament, FitsTheBudget) {
 // Simulates pairs at about 25 GB/s. A pair is as slow as its slower member.
 PairSpeeds simulated(int n, unsigned seed, double noise, const std::vector<double>& speed_of = {}) {
   std::mt19937 random(seed);
-  std::normal_distribution<double> normal(0, noise);
+  std::normal_distribution<double> normal;
   PairSpeeds speeds(n);
   for (int a = 0; a < n; ++a)
     for (int b = a + 1; b < n; ++b) {
       double share = 1;
       if (!speed_of.empty())
         share = std::min(speed_of[static_cast<size_t>(a)], speed_of[static_cast<size_t>(b)]);
-      speeds.set(a, b, 25e9 * share * std::exp(normal(random)));
+      speeds.set(a, b, 25e9 * share * std::exp(noise * normal(random)));
     }
   return speeds;
 }

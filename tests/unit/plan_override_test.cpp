@@ -131,7 +131,7 @@ TEST(Overrides, ChoicesMayBeWrittenWithTheirOptions) {
   Overrides overrides;
   overrides.set = {"strategy=fsdp(prefetch=2)"};
   const std::string suite = "training: {model: mlp(layers=3), strategy: ddp, batch_size: 2}";
-  const auto& training = parse_suite(suite, "s.yaml", overrides).points.front().training;
+  const TrainingPoint training = parse_suite(suite, "s.yaml", overrides).points.front().training;
   EXPECT_EQ(training.strategy.options.at("prefetch"), 2);
   EXPECT_EQ(training.model.options.at("layers"), 3);
   EXPECT_EQ(error_of("training: {model: mlp, strategy: fsdp(, batch_size: 2}", {}).find("s.yaml:1:"), 0u);
