@@ -135,7 +135,7 @@ std::string write_job(const char* extension, const std::string& text) {
 // says.
 std::string launcher_of(const JobOptions& job, const Scheduler& scheduler) {
   const char* const asked = std::getenv("LAUNCHER");
-  const std::string launcher = !job.launcher.empty() ? job.launcher : asked != nullptr ? asked : "";
+  std::string launcher = !job.launcher.empty() ? job.launcher : asked != nullptr ? asked : "";
   const std::vector<std::string>& known = scheduler.launchers;
   if (launcher.empty() || std::find(known.begin(), known.end(), launcher) != known.end()) return launcher;
   throw UsageError(fmt::format("{}{}: in jobs of {}, {} start{} ranks",

@@ -84,16 +84,39 @@ std::string variable_lines(const JobOptions& o, int64_t ranks_per_node) {
          (is_readable ? "|\n" + indented(o.suite_text, 4) : yaml_text(o.suite_text) + "\n");
 }
 
-// What launcher and workers have in common: the volumes of a pod, and its container without command.
-std::string volume_lines(const std::string& claim) {
-  return "volumes:\n- name: results\n  persistentVolumeClaim:\n    claimName: " + yaml_text(claim) +
+// A pod's container, which runs a role of jobs/mpijob.sh, and its volumes. `more` are lines of the container.
+std::string pod_lines(const JobOptions& o, const char* role, const std::string& more) {
+  const std::string image = needed(o, "IMAGE", "an image made with jobs/Dockerfile");
+  const std::string claim = needed(o, "VOLUME_CLAIM", "a volume that all pods can write to (ReadWriteMany)");
+  const std::string mounts = fmt::format(
+      "volumeMounts:\n- name: results\n  mountPath: {}\n- name: shm\n  mountPath: /dev/shm\n", kResults);
+  return fmt::format("containers:\n- name: {0}\n  image: {1}\n  workingDir: {2}\n  command: {3}\n", role,
+                     yaml_text(image), kHome, yaml_list({std::string(kHome) + "/jobs/mpijob.sh", role})) +
+         indented(more + mounts, 2) +
+         "volumes:\n- name: results\n  persistentVolumeClaim:\n    claimName: " + yaml_text(claim) +
          "\n- name: shm    # the default, 64 MiB, is too little for the ranks of a node\n"
          "  emptyDir:\n    medium: Memory\n";
 }
 
-std::string mount_lines() {
-  return fmt::format("volumeMounts:\n- name: results\n  mountPath: {}\n- name: shm\n  mountPath: /dev/shm\n",
-                     kResults);
+std::string launcher_lines(const JobOptions& o, int64_t ranks_per_node) {
+  std::vector<std::string> arguments = o.flags;
+  // The launcher has no GPU of its own to see that the ranks have some.
+  const bool names_device = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) {
+    return word == "--device" || word.starts_with("--device=");
+  });
+  if (o.gpus_per_node > 0 && !names_device) arguments.insert(arguments.end(), {"--device", "cuda"});
+  if (o.rerun_failed) arguments.insert(arguments.begin(), "--rerun-failed");
+  return pod_lines(o, "launcher",
+                   "args: " + yaml_list(arguments) + "\nenv:\n" + variable_lines(o, ranks_per_node));
+}
+
+std::string worker_lines(const JobOptions& o, int64_t ranks_per_node) {
+  const std::string devices = o.gpus_per_node > 0 ? fmt::format("nvidia.com/gpu: {}", o.gpus_per_node)
+                                                  : fmt::format("cpu: {}", ranks_per_node);
+  return pod_lines(o, "worker",
+                   "securityContext:\n  capabilities:\n    add: [IPC_LOCK, SYS_NICE]\n"
+                   "resources:\n  limits:\n    " +
+                       devices + "\n");
 }
 
 }  // namespace
@@ -106,29 +129,6 @@ std::string kubernetes_job(const JobOptions& o) {
         "Kubernetes has to be asked for the cores of a node: give --ranks-per-node, or --gpus-per-node");
   if (!o.study.empty() && !o.study.starts_with(std::string(kResults) + "/"))
     throw UsageError(fmt::format("--output {}: in the pods, studies are in {}", o.study, kResults));
-  const std::string image = needed(o, "IMAGE", "an image made with jobs/Dockerfile");
-  const std::string claim = needed(o, "VOLUME_CLAIM", "a volume that all pods can write to (ReadWriteMany)");
-  std::vector<std::string> arguments = o.flags;
-  // The launcher has no GPU of its own to see that the ranks have some.
-  const bool names_device = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) {
-    return word == "--device" || word.starts_with("--device=");
-  });
-  if (o.gpus_per_node > 0 && !names_device) arguments.insert(arguments.end(), {"--device", "cuda"});
-  if (o.rerun_failed) arguments.insert(arguments.begin(), "--rerun-failed");
-  const std::string script = std::string(kHome) + "/jobs/mpijob.sh";
-  const auto container = [&](const char* role, const std::string& more) {
-    return fmt::format("containers:\n- name: {0}\n  image: {1}\n  workingDir: {2}\n  command: {3}\n", role,
-                       yaml_text(image), kHome, yaml_list({script, role})) +
-           indented(more + mount_lines(), 2) + volume_lines(claim);
-  };
-  const std::string devices = o.gpus_per_node > 0 ? fmt::format("nvidia.com/gpu: {}", o.gpus_per_node)
-                                                  : fmt::format("cpu: {}", ranks_per_node);
-  const std::string launcher =
-      container("launcher", "args: " + yaml_list(arguments) + "\nenv:\n" + variable_lines(o, ranks_per_node));
-  const std::string worker = container("worker",
-                                       "securityContext:\n  capabilities:\n    add: [IPC_LOCK, SYS_NICE]\n"
-                                       "resources:\n  limits:\n    " +
-                                           devices + "\n");
   return fmt::format(
              "# Written by `shardmark submit --to kubernetes`, for kubectl create. Whatever ends it, every "
              "finished\n"
@@ -153,7 +153,7 @@ std::string kubernetes_job(const JobOptions& o) {
              "        spec:\n",
              dns_name(job_name(o)), ranks_per_node, o.time_reason,
              static_cast<int64_t>(std::ceil(o.time_limit_s)), kRestarts) +
-         indented(launcher, 10) +
+         indented(launcher_lines(o, ranks_per_node), 10) +
          fmt::format(
              "    Worker:\n"
              "      replicas: {}\n"
@@ -161,7 +161,7 @@ std::string kubernetes_job(const JobOptions& o) {
              "      template:\n"
              "        spec:\n",
              o.nodes) +
-         indented(worker, 10);
+         indented(worker_lines(o, ranks_per_node), 10);
 }
 
 }  // namespace shardmark
