@@ -9,7 +9,7 @@ set -euo pipefail
 stop() { echo "mpijob: $*" >&2; exit 2; }
 
 script=$(realpath "${BASH_SOURCE[0]}")
-hostfile=${HOSTFILE:-/etc/mpi/hostfile}
+hostfile=/etc/mpi/hostfile
 patience_s=${WORKER_TIMEOUT:-600}    # a worker may still be pulling its image
 # Pods get new keys with every job, so there is nothing to compare a host's key with.
 ssh_flags=(-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o ConnectTimeout=10)
@@ -79,7 +79,7 @@ launcher() {
   trap 'kill -TERM $! 2>/dev/null' TERM INT    # of a pod that is deleted; wait ends then, and is called again
   wait $! || status=$?
   if ((status > 128)); then status=0; wait $! || status=$?; fi
-  case $status in 0 | 1 | 2) echo "$status" >"$over" ;; esac
+  case $status in 0 | 1 | 2) echo "$status" >"$over.new" && mv "$over.new" "$over" ;; esac    # whole, or not at all
   exit "$status"
 }
 
