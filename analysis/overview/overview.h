@@ -52,6 +52,7 @@ std::vector<size_t> columns_with_values(const OverviewTable& table);
 
 struct Overview {
   std::vector<std::string> studies;    // a paragraph each, and what makes all of their times doubtful
+  std::vector<std::string> nodes;      // the verdicts on nodes, of a suite with `accept`; a paragraph each
   std::vector<OverviewTable> answers;  // to what special suites ask, then training, then collectives
   std::vector<std::string> standing;   // beside what others measured, a paragraph each
   std::vector<std::string> cautions;   // one for each cause, not for each point
@@ -80,6 +81,8 @@ OverviewTable sustained_overview(const std::vector<MergedPoint>& points,
                                  const std::vector<MergedPoint>& unfinished);
 OverviewTable collectives_overview(const std::vector<StudyData>& studies,
                                    const std::vector<MergedPoint>& points);
+std::vector<std::string> nodes_overview(const std::vector<StudyData>& studies,
+                                        const std::vector<MergedPoint>& points);
 // What the preflight of each launch saw other processes use of the cores, and in how many points ranks lost
 // theirs. It is said before any number.
 std::vector<std::string> doubts_of(const std::vector<StudyData>& studies,

@@ -213,6 +213,16 @@ std::string definitions_text(const OverviewTable& table, const TextStyle& style)
   return text;
 }
 
+// "out: node3: why", whole, with the lines after the first indented.
+std::string node_text(const std::string& words, const TextStyle& style) {
+  std::string text;
+  for (const std::string& line : wrapped(printable(words, ""), style.width - kIndent))
+    text += (text.empty() ? "" : std::string(kIndent, ' ')) + line + "\n";
+  const char* const code = words.starts_with("out:") ? "31" : words.starts_with("watch:") ? "33" : nullptr;
+  const size_t end = text.find(':');
+  return code == nullptr ? text : styled(text.substr(0, end), code, style) + text.substr(end);
+}
+
 std::string caution_text(const std::string& caution, const TextStyle& style) {
   const std::string line = printable(caution, "");
   std::vector<std::string> lines = wrapped(line, style.width - 2);
@@ -274,6 +284,8 @@ std::string to_text(Overview overview, const TextStyle& style, Explanations defi
   std::string text;
   for (const std::string& study : overview.studies)
     for (const std::string& line : wrapped(printable(study, ""), style.width)) text += line + "\n";
+  if (!overview.nodes.empty()) text += "\n" + bold("Nodes", style) + "\n";
+  for (const std::string& line : overview.nodes) text += node_text(line, style);
   for (const OverviewTable& table : overview.answers) {
     text += "\n" + text_of(table, style);
     if (definitions == Explanations::shown) text += "\n" + definitions_text(table, style);

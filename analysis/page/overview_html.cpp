@@ -47,6 +47,10 @@ std::string studies_html(const Overview& overview) {
   return out;
 }
 
+std::string nodes_html(const Overview& overview) {
+  return overview.nodes.empty() ? "" : element("h3", "Nodes") + html::list(overview.nodes);
+}
+
 std::string answers_html(const Overview& overview) {
   std::string out;
   for (const OverviewTable& table : overview.answers) out += table_html(table);

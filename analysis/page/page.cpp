@@ -189,8 +189,8 @@ std::string make_page(const ReportData& data, const ReportInputs& inputs) {
       without_finding.push_back(table.key);
   });
   const AnsweringFigures figures = answering_figures(plots);
-  page.add(headline_html(overview) + studies_html(overview) + figures.above + answers_html(overview) +
-           figures.below + standing_html(overview) + cautions_html(overview));
+  page.add(headline_html(overview) + studies_html(overview) + nodes_html(overview) + figures.above +
+           answers_html(overview) + figures.below + standing_html(overview) + cautions_html(overview));
   add_tables(page, tables, plots, schedules_html(points));
   page.add(left_out_html(without_finding));
   page.begin_part("environment", "Environment");

@@ -15,6 +15,7 @@ inline constexpr size_t kMostPageRows = 1000;  // of a table on a page
 std::string studies_html(const Overview& overview);
 // The answers as sentences, a paragraph each.
 std::string headline_html(const Overview& overview);
+std::string nodes_html(const Overview& overview);
 std::string answers_html(const Overview& overview);
 std::string standing_html(const Overview& overview);
 std::string cautions_html(const Overview& overview);

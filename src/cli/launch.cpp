@@ -21,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/find_suite.h"
+#include "cli/node_verdicts.h"
 #include "cli/report_output.h"
 #include "cli/run_flags.h"
 #include "cli/shared_folder.h"
@@ -318,11 +319,14 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   return sweep;
 }
 
-void report_on(const std::string& study) {
+// Prints the first screen of the study. If its suite judges nodes, writes the page and JUnit's XML beside it,
+// for a ticket, and returns kWrong if a node is out.
+int report_on(const std::string& study, bool judges_nodes) {
   const std::vector<StudyData> studies = read_studies({study});
   ReportInputs inputs;
   inputs.references = references_for(studies, reference_files());
   write_report(studies, inputs, {});
+  return judges_nodes ? write_verdicts(study, studies, inputs) : kDone;
 }
 
 int launch(LaunchFlags flags) {
@@ -366,8 +370,9 @@ int launch(LaunchFlags flags) {
   const SweepEnd end = run_starts(starts, sweep_of);
   if (flags.output.empty() && has_study(sweep.study)) link_newest(sweep.study, stem);
   if (end.stopped_by != 0) return after_stop(flags, end, sweep.study, allocation);
-  if (flags.report && end.status <= kWrong) report_on(sweep.study);
-  return end.status;
+  const bool judges_nodes = flags.suite.accept.has_value();
+  if ((!flags.report && !judges_nodes) || end.status > kWrong) return end.status;
+  return std::max(end.status, report_on(sweep.study, judges_nodes));
 }
 
 std::function<int()> define_launch(CLI::App& app) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "doctor/ranges.h"
+#include "base/ranges.h"
 
 namespace shardmark::doctor {
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "base/ranges.h"
 #include "doctor/groups.h"
 #include "doctor/load.h"
-#include "doctor/ranges.h"
 
 namespace shardmark::doctor {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/ranges.h"
 #include "doctor/facts.h"
-#include "doctor/ranges.h"
 
 namespace shardmark::doctor {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "doctor/ranges.h"
+#include "base/ranges.h"
 
 namespace shardmark::doctor {
 

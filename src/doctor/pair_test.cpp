@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "base/stats.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace shardmark::doctor {
@@ -78,6 +80,7 @@ class Reporter {
     head();
     if (test_.across.num_rounds > 0) across_nodes();
     if (test_.in_nodes.num_rounds > 0) in_nodes();
+    damaged();
     if (report_.slow.empty()) report_.notes.push_back("no node, rank or link is slow: " + slowest_text());
     if (test_.crowded)
       report_.notes.push_back(
@@ -191,6 +194,24 @@ class Reporter {
             nodes_[i], 100 * share));
   }
 
+  // Names the ranks whose messages arrived with other values, and where their receivers are.
+  void damaged() {
+    std::map<int, int64_t> within, across;
+    const auto add = [](const Phase& phase, std::map<int, int64_t>& wrong) {
+      for (const GroupSpeeds& group : phase.groups)
+        for (size_t i = 0; i < group.wrong_from.size(); ++i)
+          if (group.wrong_from[i] > 0) wrong[group.ranks[i]] += group.wrong_from[i];
+    };
+    add(test_.in_nodes, within);
+    add(test_.across, across);
+    for (const auto& [wrong, where, suspects] :
+         {std::tuple(&within, "its own node", "its device and memory"),
+          {&across, "other nodes", "its device, memory and network adapter"}})
+      for (const auto& [rank, count] : *wrong)
+        report_.wrong.push_back(fmt::format("{} of what {} sent to {} arrived with another value; look at {}",
+                                            counted(count, "element"), rank_name(rank), where, suspects));
+  }
+
   // Names members that are slow with everyone, then single slow links. Returns the members that were named.
   std::set<int> judge(const PairSpeeds& bytes, const PairSpeeds& messages, const Names& names,
                       const std::string& others, const std::string& suspects) {
@@ -255,7 +276,8 @@ std::vector<GroupSpeeds> groups_from(const std::vector<Witness>& world, const st
     const Witness& one = world[rank];
     GroupSpeeds& group = groups[one.group];
     if (group.ranks.empty())
-      group = {std::vector<int>(static_cast<size_t>(one.size)), PairSpeeds(one.size), PairSpeeds(one.size)};
+      group = {std::vector<int>(static_cast<size_t>(one.size)), PairSpeeds(one.size), PairSpeeds(one.size),
+               std::vector<int64_t>(static_cast<size_t>(one.size))};
     group.ranks[static_cast<size_t>(one.member)] = static_cast<int>(rank);
     for (size_t i = 0; i < rounds.size(); ++i) {
       if (std::isnan(one.meetings[i].large_s)) continue;
@@ -264,6 +286,7 @@ std::vector<GroupSpeeds> groups_from(const std::vector<Witness>& world, const st
       // counts.
       group.messages.keep_best(one.member, other, 1 / one.meetings[i].message_s);
       group.bytes.keep_best(one.member, other, static_cast<double>(large_bytes) / one.meetings[i].large_s);
+      group.wrong_from[static_cast<size_t>(other)] += static_cast<int64_t>(one.meetings[i].wrong);
     }
   }
   std::vector<GroupSpeeds> all;

@@ -3,11 +3,12 @@
 // the same local rank on all nodes (a rail).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/ranges.h"
 #include "doctor/pairs.h"
-#include "doctor/ranges.h"
 #include "doctor/verdicts.h"
 
 namespace shardmark::doctor {
@@ -33,11 +34,15 @@ struct GroupSpeeds {
   std::vector<int> ranks;  // [member], rank in the world
   // Exchanges of 8 B per second, and bytes per second in each direction of large exchanges.
   PairSpeeds messages{0}, bytes{0};
+  // Elements that arrived with another value than the member sent, by the member that sent them. Of each
+  // meeting one large exchange is compared, element by element.
+  std::vector<int64_t> wrong_from = {};
 };
 
 // What one rank contributes to the gather: its group, its number there, and its times.
 struct Meeting {
   double message_s, large_s;  // seconds of one exchange; NaN: rested
+  double wrong = 0;           // elements of the partner's message that arrived with another value
 };
 struct Witness {
   int group = 0, member = 0, size = 1;

@@ -11,6 +11,7 @@ struct Verdicts {
   std::vector<std::string> slow = {};  // who is slow, a line each
   // Other facts: how far pairs differ, what was left out.
   std::vector<std::string> notes = {};
+  std::vector<std::string> wrong = {};  // whose data arrive damaged, a line each
 };
 
 }  // namespace shardmark::doctor

@@ -82,6 +82,20 @@ void read_head(const YamlMap& top, Suite& suite) {
   if (const auto* found = top.find("shuffle")) suite.shuffle = found->boolean();
 }
 
+const std::vector<std::string>& accept_keys() {
+  static const std::vector<std::string> keys = {"pairs", "storage", "folder", "baseline"};
+  return keys;
+}
+
+Acceptance read_accept(const YamlNode& node, Acceptance accept) {
+  const YamlMap map(node, "accept", accept_keys());
+  if (const auto* found = map.find("pairs")) accept.pairs_s = found->value(values::kDuration);
+  if (const auto* found = map.find("storage")) accept.storage_bytes = found->value(values::kMemory);
+  if (const auto* found = map.find("folder")) accept.folder = found->text();
+  if (const auto* found = map.find("baseline")) accept.baseline = found->text();
+  return accept;
+}
+
 // What --set gives: a map of keys of the suite's top level and of its blocks.
 YamlMap values_set(const Overrides& overrides) {
   std::vector<std::string> axes, typed;
@@ -89,7 +103,8 @@ YamlMap values_set(const Overrides& overrides) {
   axes.insert(axes.end(), std::begin(kKeysOfHead), std::end(kKeysOfHead));
   typed = axes;
   for (const std::string& key : sampling_keys()) typed.push_back("sampling." + key);
-  axes.emplace_back("sampling");
+  for (const std::string& key : accept_keys()) typed.push_back("accept." + key);
+  axes.insert(axes.end(), {"sampling", "accept"});
   YamlMap set(YamlNode::of_flag(overrides.set, "--set", typed), "--set", axes);
   for (const auto& [key, texts] : overrides.axes)
     if (!texts.empty() && set.find(key) != nullptr)
@@ -158,7 +173,7 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   suite.text = text;
   const YamlMap top(YamlNode::parse(text, path), "the suite",
                     {"name", "description", "seed", "repeats", "shuffle", "memory_limit", "ranks",
-                     "transport", "environment", "sampling", "training", "collectives", "exclude"});
+                     "transport", "environment", "sampling", "accept", "training", "collectives", "exclude"});
   suite.name = std::filesystem::path(path).stem().string();
   if (const auto* found = top.find("name")) suite.name = found->text();
   if (const auto* found = top.find("description")) suite.description = found->text();
@@ -166,6 +181,13 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   read_head(top, suite);
   read_head(set, suite);
   if (overrides.repeats) suite.repeats = *overrides.repeats;
+  if (const auto* found = top.find("accept")) suite.accept = read_accept(*found, {});
+  if (const auto* found = set.find("accept")) {
+    if (!suite.accept)
+      found->fail(
+          "the suite has no `accept`, so it tests no nodes; take the suite accept, or write it there");
+    suite.accept = read_accept(*found, *suite.accept);
+  }
 
   const SuiteBlock defaults = read_defaults(top);
   std::vector<SuiteBlock> blocks;

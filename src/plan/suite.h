@@ -24,6 +24,17 @@ struct Overrides {
 // The ranks of a point if the suite lists none: all ranks that are started.
 inline constexpr int64_t kWorldSize = 0;
 
+// What `accept` asks for. A suite with it tests every node before its points, and ends with a verdict on
+// each.
+struct Acceptance {
+  double pairs_s = 25;                       // for exchanges between pairs of ranks and of nodes
+  int64_t storage_bytes = int64_t{1} << 28;  // that each node writes and reads back
+  // Where nodes write; empty: the temporary folder of each.
+  std::string folder;
+  // A study of this suite from a healthy cluster, to compare with; empty: nodes are compared with each other.
+  std::string baseline;
+};
+
 // The points of a suite before they are matched with a world: every axis is expanded and every choice
 // resolved. Here `ranks` may be kWorldSize, batch_size may be kLargest, and the batch_size of a
 // strong-scaling point is its global batch. make_plan replaces kWorldSize and the global batch by the point's
@@ -41,6 +52,7 @@ struct Suite {
   std::vector<size_t> blocks = {};  // [point], number of its block; empty: all in one block
   int64_t memory_limit_bytes = 0;   // per rank; 0: the device's own limit
   bool shuffle = true;              // run the points in an order shuffled by the seed
+  std::optional<Acceptance> accept = {};
 };
 
 // Throw UsageError with the place: "suites/x.yaml:7:12: unknown key 'stratgy' in training; accepted: ...".

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "schema/journal.h"
+#include "schema/node_tests.h"
 #include "schema/published.h"
 
 namespace shardmark {
@@ -112,7 +113,7 @@ Environment resumed(const std::string& path, const Environment& before, const En
   launches = (*before.facts).value("resumed", nlohmann::ordered_json::array());
   launches.push_back(std::move(launch));
   (*latest.facts).erase(kPlannedFact);
-  for (const char* const of_latest : {kPlannedFact, kResumeFact})
+  for (const char* const of_latest : {kPlannedFact, kResumeFact, kNodeTestsFact})
     if ((*now.facts).contains(of_latest)) (*latest.facts)[of_latest] = (*now.facts).at(of_latest);
   return latest;
 }

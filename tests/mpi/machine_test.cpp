@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -14,17 +15,18 @@
 #include "doctor/checks.h"
 #include "doctor/machine/gpu.h"
 #include "doctor/machine/host.h"
+#include "doctor/machine/node_tests.h"
 #include "doctor/machine/pairs.h"
 #include "doctor/machine/topology.h"
 
 namespace shardmark::machine {
 namespace {
 
-doctor::Numbers affinity() {
+Numbers affinity() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   EXPECT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
-  doctor::Numbers cpus;
+  Numbers cpus;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
     if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
   return cpus;
@@ -43,10 +45,10 @@ TEST(MachineTopology, AgreesWithTheSystem) {
 
 TEST(MachineTopology, BindsThreadsThatAreAndThatWillBe) {
   const Topology topology;
-  const doctor::Numbers before = affinity();
-  const doctor::Numbers one = {before.back()};
+  const Numbers before = affinity();
+  const Numbers one = {before.back()};
   std::atomic<bool> bound = false;
-  doctor::Numbers of_thread;
+  Numbers of_thread;
   std::thread older([&] {
     while (!bound) std::this_thread::yield();
     of_thread = affinity();
@@ -157,6 +159,49 @@ TEST(MachinePairs, AreMeasured) {
   if (world.size() < 2) return;
   EXPECT_GT(node.bytes.at(0, 1), 0);
   EXPECT_GT(node.messages.at(0, 1), 0);
+}
+
+TEST(MachineNodeTests, MeasureEveryRank) {
+  const HostGroup world = HostGroup::world();
+  NodeTestOptions options;
+  options.transport = "pt2pt";
+  options.budget_s = 0.5;
+  options.storage_bytes = 8 << 20;
+  const NodeTests tests = test_nodes(world, options);
+  if (world.rank() != 0) {
+    EXPECT_TRUE(tests.by_rank.empty());
+    return;
+  }
+  EXPECT_TRUE(tests.found.empty());
+  for (const auto key : {node_tests::kProductS, node_tests::kCopied}) {
+    ASSERT_NE(tests.values(key), nullptr) << key;
+    ASSERT_EQ(std::ssize(*tests.values(key)), world.size()) << key;
+    for (const double value : *tests.values(key)) EXPECT_GT(value, 0) << key;
+  }
+  for (const auto key : {node_tests::kWrongProduct, node_tests::kWrongSent})
+    EXPECT_EQ(*tests.values(key), std::vector<double>(static_cast<size_t>(world.size()))) << key;
+  EXPECT_GT(tests.values(node_tests::kWritten)->front(), 0);
+  EXPECT_GT(tests.values(node_tests::kRead)->front(), 0);
+  if (world.size() > 1) {
+    EXPECT_TRUE(std::isnan(tests.values(node_tests::kWritten)->back())) << "one file for each node";
+    for (const double rate : *tests.values(node_tests::kInNode)) EXPECT_GT(rate, 0);
+  }
+  EXPECT_EQ(tests.values(node_tests::kBetweenNodes), nullptr) << "there is one node";
+}
+
+TEST(MachineNodeTests, StorageThatFailsSaysWhy) {
+  EXPECT_EQ(write_and_read("/nowhere", 1 << 20).trouble,
+            "cannot make a file of 4 MiB in /nowhere: No such file or directory");
+  const StorageTest works = write_and_read(std::filesystem::temp_directory_path(), 1 << 20);
+  EXPECT_EQ(works.trouble, "");
+  EXPECT_GT(works.write_rate, 0);
+}
+
+TEST(MachineNodeTests, ProductsHaveTheSameBitsEverywhere) {
+  const ProductTest one = multiply(at::kCPU), again = multiply(at::kCPU);
+  EXPECT_EQ(one.checksum, again.checksum);
+  EXPECT_NE(one.checksum, 0);
+  EXPECT_EQ(HostGroup::world().max(one.checksum), -HostGroup::world().max(-one.checksum));
 }
 
 TEST(MachineExchange, IsLedByOneRank) {

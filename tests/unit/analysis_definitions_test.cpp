@@ -24,6 +24,7 @@ namespace {
 std::vector<Table> all_tables() {
   const MergedPoints none;
   std::vector<Table> tables = {studies_table({}),
+                               nodes_table({}, none),
                                reference_table({}),
                                rates_table({}),
                                collection_table({}),

@@ -87,6 +87,30 @@ TEST(DoctorPairReport, ANodeIsSlow) {
   EXPECT_THAT(text, HasSubstr("3 node4  "));
 }
 
+// What a rank sends arrives damaged, and its own node is told from others.
+TEST(DoctorPairReport, DamagedMessagesNameTheirSender) {
+  std::vector<Witness> world;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    Witness one{rank / kLocal, rank % kLocal, kLocal, {}};
+    for (int round = 0; round < num_rounds(kLocal); ++round) {
+      const int other = partner(kLocal, round, one.member);
+      const bool from_damaged = one.group == 2 && other == 1;
+      one.meetings.push_back(other < 0 ? Meeting{NAN, NAN} : Meeting{1e-6, 1e-3, from_damaged ? 7.0 : 0.0});
+    }
+    world.push_back(one);
+  }
+  PairTest test;
+  test.in_nodes.num_rounds = num_rounds(kLocal);
+  test.in_nodes.plan = plan_meetings(num_rounds(kLocal), 1e-4, 1e-4, 25);
+  test.in_nodes.groups = groups_from(world, {0, 1, 2}, kBytes);
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < kRanks; ++rank) hosts.push_back("node" + std::to_string(rank / kLocal + 1));
+  EXPECT_THAT(
+      report_pairs(test, hosts).wrong,
+      ElementsAre("14 elements of what rank 7 (node3) sent to its own node arrived with another value; "
+                  "look at its device and memory"));
+}
+
 // Only small messages are slow: a third of the usual speed, while the bandwidth is normal.
 TEST(DoctorPairReport, ALateNodeIsTold) {
   PairTest test;

@@ -56,6 +56,12 @@ TEST(SuiteErrors, NameFileLineAndColumn) {
        "s.yaml:1:12: unknown key 'min_step' in sampling; did you mean 'min_steps'? accepted: warmup_steps, "
        "min_steps, "
        "max_steps, time_limit, precision, duration"},
+      {"accept: {pair: 5s}\n",
+       "s.yaml:1:10: unknown key 'pair' in accept; did you mean 'pairs'? accepted: pairs, storage, folder, "
+       "baseline"},
+      {"accept: {storage: 1KiB}\n",
+       "s.yaml:1:19: storage: expected a size from 1 MiB to 1024 TiB, such as 25MB, 128MiB or 1GiB (K, M, G: "
+       "powers of 1024), got '1KiB'"},
       {"sampling: {min_steps: 10, max_steps: 5}\n",
        "s.yaml:1:11: sampling: min_steps 10 is above max_steps 5"},
       {"sampling: {duration: 2 hours}\n",

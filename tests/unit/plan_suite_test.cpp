@@ -181,6 +181,23 @@ TEST(Suite, EverySuiteOfTheRepositoryTakesStepsEnoughForAnInterval) {
   }
 }
 
+TEST(Suite, AcceptAsksForTestsOfNodes) {
+  const std::string points = "collectives: {operation: all_reduce, bytes: 8}\n";
+  EXPECT_FALSE(parse_suite(points, "s.yaml").accept.has_value());
+  const Acceptance defaults = parse_suite("accept: {}\n" + points, "s.yaml").accept.value();
+  EXPECT_DOUBLE_EQ(defaults.pairs_s, 25);
+  EXPECT_EQ(defaults.storage_bytes, 256 << 20);
+  Overrides overrides;
+  overrides.set = {"accept.baseline=old.h5", "accept.pairs=2m"};
+  const Acceptance changed =
+      parse_suite("accept: {pairs: 5s, storage: 1GiB, folder: /scratch}\n" + points, "s.yaml", overrides)
+          .accept.value();
+  EXPECT_DOUBLE_EQ(changed.pairs_s, 120);
+  EXPECT_EQ(changed.storage_bytes, 1 << 30);
+  EXPECT_EQ(changed.folder, "/scratch");
+  EXPECT_EQ(changed.baseline, "old.h5");
+}
+
 // With 2 micro-batches, 4 stages and 1 s forward and 2 s backward per stage, ranks compute 6 s of 15 s.
 TEST(Suite, WarnsOfFewerMicroBatchesThanStages) {
   const auto warnings_of = [](const std::string& how) {

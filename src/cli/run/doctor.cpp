@@ -94,7 +94,7 @@ void show(const DoctorFlags& flags, const Preflight& found, const std::optional<
   print(to_text(machine_table(found.ranks, {{"Slurm", slurm_text()}})) + "\n");
   if (found.ranks.size() > 1) print(to_text(placement_table(found.ranks)) + "\n");
   if (links) print(to_text(*links));
-  print(findings_text(found.findings, links ? links->num_slow() : 0));
+  print(findings_text(found.findings, links ? links->num_bad() : 0));
 }
 
 int run_doctor(DoctorFlags flags, bool has_timeout) {
@@ -122,7 +122,7 @@ int run_doctor(DoctorFlags flags, bool has_timeout) {
       write_whole(flags.html, kNameAPage,
                   [&](std::ostream& out) { out << to_html(links.value_or(LinkReport())); });
   });
-  const bool is_slow = links && links->num_slow() > 0;
+  const bool is_slow = links && links->num_bad() > 0;
   // Findings are the result of the command, so the status is 0: mpirun would report any other status as a
   // failed job.
   const int64_t status = flags.strict && (needs_fixing(found.findings) || is_slow) ? kWrong : kDone;

@@ -17,23 +17,6 @@
 namespace shardmark {
 namespace {
 
-// Whether a physical machine has more ranks than cores. It may hold several containers that look like nodes,
-// each with cores of its own.
-bool is_crowded(const std::vector<doctor::RankFacts>& ranks) {
-  struct Machine {
-    int64_t ranks = 0, cores = 0;
-    std::set<std::string> seen;  // sets of processors already counted
-  };
-  std::map<std::string, Machine> machines;
-  for (const doctor::RankFacts& rank : ranks) {
-    Machine& machine = machines[rank.machine];
-    ++machine.ranks;
-    if (machine.seen.insert(rank.cpu.allowed).second) machine.cores += std::max<int64_t>(rank.cpu.cores, 0);
-  }
-  return std::any_of(machines.begin(), machines.end(),
-                     [](const auto& entry) { return entry.second.ranks > entry.second.cores; });
-}
-
 // The members that are compared: nodes, or the ranks if there is only one node.
 doctor::Members members_of(const std::vector<doctor::GroupSpeeds>& nodes,
                            const std::vector<doctor::RankFacts>& ranks) {
@@ -80,6 +63,7 @@ Table cuts_table(const doctor::CutReport& report) {
 
 std::string lines_of(const doctor::Verdicts& verdicts) {
   std::string text;
+  for (const std::string& line : verdicts.wrong) text += "wrong: " + line + "\n";
   for (const std::string& line : verdicts.slow) text += "slow: " + line + "\n";
   for (const std::string& line : verdicts.notes) text += "note: " + line + "\n";
   return text;
@@ -99,6 +83,21 @@ nlohmann::ordered_json maps_json(const std::vector<doctor::Map>& maps) {
 }
 
 }  // namespace
+
+bool is_crowded(const std::vector<doctor::RankFacts>& ranks) {
+  struct Machine {
+    int64_t ranks = 0, cores = 0;
+    std::set<std::string> seen;  // sets of processors already counted
+  };
+  std::map<std::string, Machine> machines;
+  for (const doctor::RankFacts& rank : ranks) {
+    Machine& machine = machines[rank.machine];
+    ++machine.ranks;
+    if (machine.seen.insert(rank.cpu.allowed).second) machine.cores += std::max<int64_t>(rank.cpu.cores, 0);
+  }
+  return std::any_of(machines.begin(), machines.end(),
+                     [](const auto& entry) { return entry.second.ranks > entry.second.cores; });
+}
 
 void check_links(const LinkTests& tests, const std::vector<doctor::RankFacts>& ranks) {
   size_t nodes = 0;
@@ -120,9 +119,9 @@ std::vector<LinkReport::Test> LinkReport::tests() const {
   return all;
 }
 
-size_t LinkReport::num_slow() const {
+size_t LinkReport::num_bad() const {
   size_t count = 0;
-  for (const Test& test : tests()) count += test.verdicts->slow.size();
+  for (const Test& test : tests()) count += test.verdicts->wrong.size() + test.verdicts->slow.size();
   return count;
 }
 
@@ -179,8 +178,10 @@ std::string to_text(const LinkReport& report) {
 
 void add_to(nlohmann::ordered_json& document, const LinkReport& report) {
   for (const LinkReport::Test& test : report.tests())
-    document[test.key] = {
-        {"head", test.verdicts->head}, {"slow", test.verdicts->slow}, {"notes", test.verdicts->notes}};
+    document[test.key] = {{"head", test.verdicts->head},
+                          {"wrong", test.verdicts->wrong},
+                          {"slow", test.verdicts->slow},
+                          {"notes", test.verdicts->notes}};
   document["pairs"]["maps"] = maps_json(report.pairs.maps);
   document["bisection"]["cuts"] = to_json(cuts_table(report.cuts))["rows"];
 }
@@ -188,7 +189,7 @@ void add_to(nlohmann::ordered_json& document, const LinkReport& report) {
 std::string to_html(const LinkReport& report) {
   std::vector<std::string> lines;
   for (const LinkReport::Test& test : report.tests())
-    for (const auto* part : {&test.verdicts->slow, &test.verdicts->notes})
+    for (const auto* part : {&test.verdicts->wrong, &test.verdicts->slow, &test.verdicts->notes})
       lines.insert(lines.end(), part->begin(), part->end());
   return doctor::to_html(report.pairs.maps, lines, report.pairs.head);
 }

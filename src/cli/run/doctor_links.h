@@ -33,8 +33,12 @@ struct LinkReport {
   std::optional<doctor::Verdicts> halving;
 
   std::vector<Test> tests() const;
-  size_t num_slow() const;
+  size_t num_bad() const;
 };
+
+// Whether a physical machine has more ranks than cores. It may hold several containers that look like nodes,
+// each with cores of its own.
+bool is_crowded(const std::vector<doctor::RankFacts>& ranks);
 
 // Measures every pair, then the cuts, and, if asked for, halves of the machine down to the slow nodes. The
 // result is on rank 0 and empty elsewhere. Collective.

@@ -20,8 +20,8 @@ struct Line {
 Table machine_table(const std::vector<doctor::RankFacts>& world, const std::vector<Line>& extra);
 Table placement_table(const std::vector<doctor::RankFacts>& world);
 
-// num_slow is the number of slow results of the link tests, which are counted with the findings.
-std::string findings_text(const std::vector<doctor::Finding>& findings, size_t num_slow);
+// num_bad is the number of wrong and slow results of the link tests, which are counted with the findings.
+std::string findings_text(const std::vector<doctor::Finding>& findings, size_t num_bad);
 // A test case for each check, and for each test of links that was made.
 JUnitSuite doctor_tests(const std::vector<doctor::RankFacts>& world,
                         const std::vector<doctor::Finding>& findings, const std::optional<LinkReport>& links);

@@ -5,11 +5,11 @@
 #include <limits>
 
 #include "analysis/table/columns.h"
+#include "base/ranges.h"
 #include "base/units.h"
 #include "cli/run/doctor_output.h"
 #include "doctor/load.h"
 #include "doctor/placement.h"
-#include "doctor/ranges.h"
 
 namespace shardmark {
 namespace {
@@ -89,8 +89,7 @@ class MachineRows {
       if (value == values.end()) value = values.insert(values.end(), {found, {}});
       value->second.push_back(rank.host);
     }
-    for (const auto& [found, hosts] : values)
-      add(what, found, values.size() == 1 ? "" : doctor::names_text(hosts));
+    for (const auto& [found, hosts] : values) add(what, found, values.size() == 1 ? "" : names_text(hosts));
   }
 
  private:
@@ -125,7 +124,7 @@ ColumnsOf<PlacedRank> placement_columns() {
   const auto number = [](int64_t value) { return Cell{std::to_string(value), value}; };
   const auto words = [](const std::string& text) { return Cell{text, text}; };
   return {{{"nodes", "", false, false, "", Starts::group},
-           [=](const auto& row) { return words(doctor::names_text(row.layout->nodes)); },
+           [=](const auto& row) { return words(names_text(row.layout->nodes)); },
            "nodes with the same placement are shown once, with the ranks of the first."},
           {{"rank", ""}, [=](const auto& row) { return number(row.rank->rank); }},
           {{"of node", ""}, [=](const auto& row) { return number(row.rank->local_rank); }},
@@ -148,7 +147,7 @@ Table machine_table(const std::vector<RankFacts>& world, const std::vector<Line>
   std::vector<std::string> nodes;
   for (const RankFacts& rank : world)
     if (rank.local_rank == 0) nodes.push_back(rank.host);
-  rows.add("nodes", fmt::format("{}: {}", nodes.size(), doctor::names_text(nodes)));
+  rows.add("nodes", fmt::format("{}: {}", nodes.size(), names_text(nodes)));
   rows.add("ranks", doctor::placement_line(world));
   rows.add("processor", cores_text);
   add_load(rows, world);
@@ -172,15 +171,15 @@ Table placement_table(const std::vector<RankFacts>& world) {
   return make_table("placement", "Placement of ranks", placement_columns(), rows);
 }
 
-std::string findings_text(const std::vector<doctor::Finding>& findings, size_t num_slow) {
+std::string findings_text(const std::vector<doctor::Finding>& findings, size_t num_bad) {
   std::string text;
   for (const doctor::Finding& finding : findings)
-    text += fmt::format("{:<7} {}: {}\n{:<7} fix: {}\n", to_text(finding.severity),
-                        doctor::ranks_text(finding.ranks), finding.what, "", finding.fix);
+    text += fmt::format("{:<7} {}: {}\n{:<7} fix: {}\n", to_text(finding.severity), ranks_text(finding.ranks),
+                        finding.what, "", finding.fix);
   const auto ill = std::count_if(findings.begin(), findings.end(), [](const doctor::Finding& finding) {
     return finding.severity != doctor::Severity::note;
   });
-  const auto bad = static_cast<size_t>(ill) + num_slow;
+  const auto bad = static_cast<size_t>(ill) + num_bad;
   return text + (bad == 0 ? "healthy: nothing stops or slows a run\n" : fmt::format("{} to fix\n", bad));
 }
 
@@ -209,9 +208,12 @@ JUnitSuite doctor_tests(const std::vector<doctor::RankFacts>& world,
     suite.cases.push_back(result);
   }
   if (links)
-    for (const LinkReport::Test& test : links->tests())
-      suite.cases.push_back({test.name, test.verdicts->slow.empty() ? Outcome::passed : Outcome::failed,
-                             fmt::format("{}", fmt::join(test.verdicts->slow, "\n"))});
+    for (const LinkReport::Test& test : links->tests()) {
+      std::vector<std::string> bad = test.verdicts->wrong;
+      bad.insert(bad.end(), test.verdicts->slow.begin(), test.verdicts->slow.end());
+      suite.cases.push_back({test.name, bad.empty() ? Outcome::passed : Outcome::failed,
+                             fmt::format("{}", fmt::join(bad, "\n"))});
+    }
   return suite;
 }
 

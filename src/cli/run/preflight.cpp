@@ -45,11 +45,12 @@ machine::Bound bind(const WorldFlags& flags, const machine::Topology& topology, 
 
 }  // namespace
 
-Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::string& output) {
+Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::string& output,
+                       bool judges_nodes) {
   const MpiSession& session = *ranks.session;
   const HostGroup& world = *ranks.world;
   Preflight found;
-  found.device = choose_device(flags, session, world);
+  found.device = choose_device(flags, session, world, judges_nodes);
   const machine::Topology topology;
   machine::FactsOf given;
   given.device = found.device;
@@ -68,13 +69,20 @@ Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::s
   return found;
 }
 
-Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::string& output) {
-  Preflight found = gather_facts(flags, ranks, output);
+Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::string& output,
+                    bool judges_nodes) {
+  Preflight found = gather_facts(flags, ranks, output, judges_nodes);
   together(*ranks.world, [&] {
-    for (const doctor::Finding& finding : found.findings)
-      if (finding.severity == doctor::Severity::error) throw UsageError(to_text(finding));
+    if (const std::string stopper = found.stopper(); !stopper.empty() && !judges_nodes)
+      throw UsageError(stopper);
   });
   return found;
+}
+
+std::string Preflight::stopper() const {
+  for (const doctor::Finding& finding : findings)
+    if (finding.severity == doctor::Severity::error) return to_text(finding);
+  return "";
 }
 
 void Preflight::look_at_layouts(const std::vector<Point>& points) {

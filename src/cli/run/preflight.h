@@ -22,12 +22,17 @@ struct Preflight {
   // Prints warnings and the placement of ranks, one line each; on rank 0.
   void print_warnings(bool quiet) const;
   void keep_in(Environment& environment) const;  // on rank 0
+  // The first finding that would stop a run, in one line; empty if there is none. On rank 0.
+  std::string stopper() const;
 };
 
 // `output` is the study to be written; empty if there is none. Collective: two small gathers, and half a
 // second in which all ranks sleep, so that the load by other processes can be measured.
-Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::string& output);
-// The same; a finding that would stop a run ends it here with one line.
-Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::string& output);
+Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::string& output,
+                       bool judges_nodes = false);
+// The same; a finding that would stop a run ends it here with one line, unless nodes are to be judged: then
+// it is evidence, and nothing is measured.
+Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::string& output,
+                    bool judges_nodes = false);
 
 }  // namespace shardmark

@@ -12,11 +12,13 @@
 #include "cli/command_line.h"
 #include "cli/find_suite.h"
 #include "cli/run/live_metrics.h"
+#include "cli/run/node_tests.h"
 #include "cli/run/preflight.h"
 #include "cli/run/start_settings.h"
 #include "cli/run/sweep_checks.h"
 #include "cli/run/world.h"
 #include "cli/table_output.h"
+#include "cli/values.h"
 #include "cli/whole_program.h"
 #include "comm/transports.h"
 #include "device/device.h"
@@ -73,7 +75,7 @@ void require_free_traces(const RunFlags& run, const std::vector<Point>& points,
       require_free(trace_path(run.trace, point), run.overwrite, {});
 }
 
-Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
+Sweep make_sweep(Suite suite, const Flags& flags, const Ranks& ranks, at::Device device) {
   World world{.ranks = ranks.world->size(),
               .ranks_per_node = ranks.session->local_size(),
               .precisions = native_precisions(device),
@@ -81,9 +83,9 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
               .serving = serving_of(device, *ranks.world),
               .mpi = mpi_serves(device, *ranks.world)};
   Sweep sweep;
+  sweep.suite = std::move(suite);
   together(*ranks.world, [&] {
     const RunFlags& run = flags.run;
-    sweep.suite = read_suite(find_suite(flags.suite), run.overrides);
     const int64_t limit =
         run.memory_limit_bytes == 0 ? sweep.suite.memory_limit_bytes : run.memory_limit_bytes;
     sweep.memory = limit_memory(limit, device, ranks.session->local_size());
@@ -103,6 +105,15 @@ Sweep read_sweep(const Flags& flags, const Ranks& ranks, at::Device device) {
   if (ranks.world->rank() == 0)
     for (const std::string& warning : sweep.suite.warnings) log_warning(warning);
   return sweep;
+}
+
+// Skips all points, because the preflight found something that stops a run. `reason` counts on rank 0.
+void skip_all(const HostGroup& world, const std::string& reason, Sweep& sweep) {
+  const std::string shared = world.broadcast(reason, 0);
+  if (shared.empty()) return;
+  for (std::vector<Point>* points : {&sweep.plan, &sweep.points})
+    for (Point& point : *points)
+      if (point.impossible.empty()) point.impossible = "the preflight found: " + shared;
 }
 
 // Selects the failed points of this plan, including the batches tried by its searches for the largest batch.
@@ -146,7 +157,8 @@ std::string rerun_command(const Flags& flags, const HostGroup& world, const Swee
 
 // Opens the study on rank 0; empty on other ranks.
 std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sweep& sweep,
-                                const Preflight& checked, Environment environment) {
+                                const Preflight& checked, const std::optional<NodeTests>& tests,
+                                Environment environment) {
   std::optional<Study> study;
   together(*ranks.world, [&] {
     if (ranks.world->rank() != 0) return;
@@ -162,6 +174,7 @@ std::optional<Study> open_study(const Flags& flags, const Ranks& ranks, const Sw
     forget_settings(sweep.plan, environment);
     if (flags.run.check_collectives) (*environment.facts)["collectives_checked"] = true;
     checked.keep_in(environment);
+    if (tests) keep(*tests, environment);
     const DueRule is_due = flags.rerun_failed ? failed_points(flags.output, sweep.points) : DueRule();
     study.emplace(flags.resume ? Study::resume(flags.output, environment, is_due)
                                : Study::create(flags.output, environment));
@@ -270,15 +283,28 @@ int run(const Flags& flags) {
   const HostGroup& world = *ranks.world;
   Heartbeat& heartbeat = ranks.heartbeat();
 
+  // Read the suite (src/plan).
+  heartbeat.stage("reading the suite");
+  Suite suite;
+  together(world, [&] { suite = read_suite(find_suite(flags.suite), flags.run.overrides); });
+
   // Find problems that would distort the numbers before anything is measured (src/doctor).
   heartbeat.stage("preflight");
-  Preflight checked = preflight(flags.run.world, ranks, flags.output);
+  const bool judges_nodes = suite.accept.has_value();
+  Preflight checked = preflight(flags.run.world, ranks, flags.output, judges_nodes);
   const at::Device device = checked.device;
 
-  // Read the suite and expand it into points; points that cannot run get their reason (src/plan).
-  heartbeat.stage("reading the suite");
-  const Sweep sweep = read_sweep(flags, ranks, device);
+  // Expand the suite into points; points that cannot run get their reason.
+  heartbeat.stage("making the plan");
+  Sweep sweep = make_sweep(std::move(suite), flags, ranks, device);
   checked.look_at_layouts(sweep.points);
+
+  // Test every node, if the suite ends with a verdict on each.
+  std::optional<NodeTests> tests;
+  if (judges_nodes) {
+    tests = test_nodes(sweep.suite, flags.run.world, ranks, checked);
+    skip_all(world, checked.stopper(), sweep);
+  }
 
   // Measure the peak FLOP/s of this machine with a matrix product in each precision.
   heartbeat.stage("measuring the peaks of this machine");
@@ -287,7 +313,7 @@ int run(const Flags& flags) {
   // Rank 0 opens the study: a journal that survives any crash (src/schema).
   heartbeat.stage("opening the study");
   std::optional<Study> study =
-      open_study(flags, ranks, sweep, checked, describe_environment(world, device, resources));
+      open_study(flags, ranks, sweep, checked, tests, describe_environment(world, device, resources));
   checked.print_warnings(flags.run.quiet);
 
   // Set up each point, verify it against one device, time it and record it (src/sweep).

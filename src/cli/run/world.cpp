@@ -56,19 +56,20 @@ Ranks::~Ranks() {
   session.reset();
 }
 
-at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world) {
+at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world,
+                         bool judges_nodes) {
   at::Device device{at::kCPU};
   together(world, [&] {
     const int gpus = flags.device == "cpu" ? 0 : num_gpus();
     // A scheduler may show each rank one GPU of its own; the preflight checks whether they differ.
     const bool one_each = gpus == 1;
-    if (gpus > 0 && session.local_size() > gpus && !one_each)
+    if (gpus > 0 && session.local_size() > gpus && !one_each && !judges_nodes)
       throw UsageError(host_name() + " shows " + std::to_string(gpus) + " GPUs to a rank" + by_list() +
                        ", for " + std::to_string(session.local_size()) +
                        " ranks; start at most one rank per GPU, let each see all of them (srun "
                        "--gpu-bind=none), or use --device cpu");
     const int index = one_each ? 0 : session.local_rank();
-    if (gpus > 0) device = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
+    if (index < gpus) device = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
     try {
       use_device(device);
     } catch (const std::exception& error) {  // used exclusively, prohibited, or faulty

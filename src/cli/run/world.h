@@ -17,8 +17,10 @@ namespace shardmark {
 
 // Returns this rank's device, makes it current, and installs the memory meter. It is the CPU if CUDA shows no
 // GPU, whatever the flags say; the preflight judges that. Throws UsageError if a node has more ranks than
-// GPUs. Collective.
-at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world);
+// GPUs, unless nodes are to be judged: then a rank without a GPU takes the CPU, and the preflight names it.
+// Collective.
+at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world,
+                         bool judges_nodes = false);
 // Sets the number of threads: from --threads, else OMP_NUM_THREADS, else this rank's share of the node's
 // cores (if it computes on a GPU, only a few of them). Throws UsageError if there are far more threads than
 // processors.

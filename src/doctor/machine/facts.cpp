@@ -16,11 +16,11 @@ namespace shardmark::machine {
 namespace {
 
 doctor::CpuFacts cpu_facts(const Topology& topology, const FactsOf& given) {
-  const doctor::Numbers allowed = topology.allowed();
+  const Numbers allowed = topology.allowed();
   doctor::CpuFacts facts;
   facts.name = device_name(at::kCPU);
-  facts.allowed = doctor::ranges_text(allowed);
-  facts.numa = doctor::ranges_text(topology.numa_of(allowed));
+  facts.allowed = ranges_text(allowed);
+  facts.numa = ranges_text(topology.numa_of(allowed));
   facts.cores = topology.num_cores(allowed);
   facts.node_cores = static_cast<int64_t>(topology.cores().size());
   facts.node_numa = topology.num_numa();
@@ -35,7 +35,7 @@ std::vector<doctor::Seat> seats_of(const std::vector<std::string>& texts) {
   std::vector<doctor::Seat> seats;
   for (const std::string& text : texts) {
     const auto seat = nlohmann::json::parse(text);
-    seats.push_back({doctor::numbers_from(seat.at(0).get<std::string>()), seat.at(1).get<int>()});
+    seats.push_back({numbers_from(seat.at(0).get<std::string>()), seat.at(1).get<int>()});
   }
   return seats;
 }
@@ -43,7 +43,7 @@ std::vector<doctor::Seat> seats_of(const std::vector<std::string>& texts) {
 }  // namespace
 
 Bound bind_ranks(const Topology& topology, const HostGroup& node, at::Device device) {
-  const nlohmann::json seat = {doctor::ranges_text(topology.allowed()), numa_of_pci(pci_bus_id(device))};
+  const nlohmann::json seat = {ranges_text(topology.allowed()), numa_of_pci(pci_bus_id(device))};
   const auto seats = seats_of(node.gather(seat.dump()));
   // The answer of the node's first rank: who binds, and the cores of each rank.
   nlohmann::json told;
@@ -51,12 +51,12 @@ Bound bind_ranks(const Topology& topology, const HostGroup& node, at::Device dev
     const auto binding = doctor::assign_cores(topology.cores(), seats, granted_cores());
     told["by"] = binding.by_launcher ? "launcher" : "nobody";
     told["cores"] = nlohmann::json::array();
-    for (const doctor::Numbers& cpus : binding.cpus) told["cores"].push_back(doctor::ranges_text(cpus));
+    for (const Numbers& cpus : binding.cpus) told["cores"].push_back(ranges_text(cpus));
   }
   told = nlohmann::json::parse(node.broadcast(told.dump(), 0));
   if (told["cores"].empty()) return {told["by"].get<std::string>()};
   const auto own = told["cores"].at(static_cast<size_t>(node.rank())).get<std::string>();
-  return {topology.bind(doctor::numbers_from(own)) ? "shardmark" : "nobody"};
+  return {topology.bind(numbers_from(own)) ? "shardmark" : "nobody"};
 }
 
 doctor::RankFacts facts_of_rank(const Topology& topology, const HostGroup& world, const MpiSession& session,

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/stats.h"
+#include "comm/verification.h"
 #include "device/device.h"
 #include "device/timeline.h"
 
@@ -15,6 +16,7 @@ namespace {
 // nor the barrier before it matters.
 constexpr double kRepeatS = 0.01;
 constexpr int kMostTimes = 8;
+constexpr int64_t kRound = 0;  // of the pattern that messages hold
 
 // Makes one exchange to connect, one to find out how many fit into a repeat, and then the repeats. Returns
 // the seconds of one exchange for each repeat.
@@ -53,6 +55,16 @@ double Exchanger::exchange_s(int from, int to, int64_t bytes) {
   comm_->send_recv(out_.narrow(0, 0, bytes / 4), from, in_.narrow(0, 0, bytes / 4), to).wait();
   synchronize(comm_->device());
   return now_s() - begin;
+}
+
+void Exchanger::send_pattern_of(int rank) { in_.copy_(pattern(rank, in_.numel(), at::kFloat, kRound)); }
+
+int64_t Exchanger::num_wrong(int other) {
+  constexpr int kNoValue = 99;
+  out_.fill_(kNoValue);
+  exchange_s(other, other, doctor::kExchangeBytes);
+  const at::Tensor right = pattern(other, out_.numel(), at::kFloat, kRound).to(out_.device());
+  return item<int64_t>(out_.ne(right).sum());
 }
 
 void meet(const HostGroup& world, Heartbeat* heartbeat, const char* stage) {
@@ -99,7 +111,9 @@ constexpr int kSmallTimes = 10;
 // nodes.
 class Ring {
  public:
-  Ring(HostGroup group, const PairOptions& options) : group_(std::move(group)), exchanger_(group_, options) {}
+  Ring(HostGroup group, const PairOptions& options) : group_(std::move(group)), exchanger_(group_, options) {
+    exchanger_.send_pattern_of(group_.rank());
+  }
 
   int rank() const { return group_.rank(); }
   int size() const { return group_.size(); }
@@ -114,7 +128,8 @@ class Ring {
     const int other = partner < 0 ? rank() : partner;
     exchange_s(other, kSmallBytes);  // connects
     const doctor::Meeting met{typical_s(other, kSmallBytes, kSmallTimes),
-                              typical_s(other, doctor::kExchangeBytes, repeats)};
+                              typical_s(other, doctor::kExchangeBytes, repeats),
+                              static_cast<double>(exchanger_.num_wrong(other))};
     return partner < 0 ? kRested : met;
   }
 
@@ -148,13 +163,14 @@ std::vector<doctor::Witness> gather(const HostGroup& world, const Ring& ring, in
                                     const std::vector<doctor::Meeting>& meetings) {
   std::vector<double> own = {static_cast<double>(group), static_cast<double>(ring.rank()),
                              static_cast<double>(ring.size())};
-  for (const doctor::Meeting& met : meetings) own.insert(own.end(), {met.message_s, met.large_s});
+  for (const doctor::Meeting& met : meetings) own.insert(own.end(), {met.message_s, met.large_s, met.wrong});
   const std::vector<double> all = world.gather(own);
   std::vector<doctor::Witness> witnesses;
   for (size_t at = 0; at < all.size(); at += own.size()) {
     doctor::Witness one{
         static_cast<int>(all[at]), static_cast<int>(all[at + 1]), static_cast<int>(all[at + 2]), {}};
-    for (size_t i = at + 3; i < at + own.size(); i += 2) one.meetings.push_back({all[i], all[i + 1]});
+    for (size_t i = at + 3; i < at + own.size(); i += 3)
+      one.meetings.push_back({all[i], all[i + 1], all[i + 2]});
     witnesses.push_back(std::move(one));
   }
   return witnesses;
@@ -163,6 +179,7 @@ std::vector<doctor::Witness> gather(const HostGroup& world, const Ring& ring, in
 void keep_faster(doctor::Meeting& kept, const doctor::Meeting& met) {
   kept.message_s = std::fmin(kept.message_s, met.message_s);  // fmin ignores a NaN
   kept.large_s = std::fmin(kept.large_s, met.large_s);
+  kept.wrong += met.wrong;
 }
 
 doctor::Phase run_phase(const HostGroup& world, int group, const PairOptions& options, double budget_s) {

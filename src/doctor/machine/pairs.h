@@ -31,9 +31,15 @@ class Exchanger {
   // Sends and receives at the same time, at most doctor::kExchangeBytes each. Returns seconds.
   double exchange_s(int from, int to, int64_t bytes);
 
+  // From now on messages hold the pattern of this rank (comm/verification.h).
+  void send_pattern_of(int rank);
+  // Makes one large exchange with a rank, which calls it, too, and returns how many elements of its pattern
+  // arrived with another value.
+  int64_t num_wrong(int other);
+
  private:
   std::unique_ptr<Communicator> comm_;
-  at::Tensor out_, in_;
+  at::Tensor out_, in_;  // received, sent
 };
 
 // A barrier. The watchdog calls the wait and what follows it by the name `stage`.

@@ -11,7 +11,6 @@
 namespace shardmark::machine {
 namespace {
 
-using doctor::Numbers;
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, decltype([](hwloc_bitmap_t set) { hwloc_bitmap_free(set); })>;
 
 Numbers numbers(hwloc_const_bitmap_t set) {

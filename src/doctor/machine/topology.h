@@ -15,13 +15,13 @@ class Topology {
   Topology();
 
   const std::vector<doctor::Core>& cores() const { return cores_; }
-  doctor::Numbers allowed() const;  // processors that this thread may run on now
-  doctor::Numbers numa_of(const doctor::Numbers& cpus) const;
+  Numbers allowed() const;  // processors that this thread may run on now
+  Numbers numa_of(const Numbers& cpus) const;
   // The number of physical cores that have a processor in `cpus`.
-  int num_cores(const doctor::Numbers& cpus) const;
+  int num_cores(const Numbers& cpus) const;
   int num_numa() const;
   // Binds all threads of this process, and those that they will create. Returns false if the system refuses.
-  bool bind(const doctor::Numbers& cpus) const;
+  bool bind(const Numbers& cpus) const;
 
  private:
   struct Free {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace shardmark::doctor {
+namespace shardmark {
 
 using Numbers = std::vector<int>;  // ascending, each once
 
@@ -17,4 +17,4 @@ std::string ranks_text(Numbers ranks);
 // "node1, node2 and node3"; if there are many, the first few and the number of the others.
 std::string names_text(const std::vector<std::string>& names);
 
-}  // namespace shardmark::doctor
+}  // namespace shardmark

@@ -1,5 +1,5 @@
 // Converts sets of numbers to text and back.
-#include "doctor/ranges.h"
+#include "base/ranges.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace shardmark::doctor {
+namespace shardmark {
 namespace {
 
 constexpr size_t kMostRanges = 6;  // in a line for people
@@ -72,4 +72,4 @@ std::string names_text(const std::vector<std::string>& names) {
   return fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
 }
 
-}  // namespace shardmark::doctor
+}  // namespace shardmark

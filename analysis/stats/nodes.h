@@ -1,0 +1,80 @@
+// A verdict on every node of a study that a suite with `accept` made: who is slower than the others, whose
+// results or messages are wrong, what the preflight found.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/frame/merged.h"
+#include "schema/node_tests.h"
+
+namespace shardmark {
+
+enum class NodeVerdict { in_service, watch, out };
+std::string_view to_text(NodeVerdict verdict);  // "in service", "watch", "out"
+
+// A quantity in which ranks doing the same at the same time are compared.
+struct NodeQuantity {
+  std::string_view key;   // of NodeTests::by_rank; "training": forward and backward of the training points
+  std::string_view what;  // "a matrix product": what takes longer, or has less bandwidth
+  std::string_view heading;
+  bool is_rate;   // more is better
+  double spread;  // by which healthy ranks differ: standard deviation of the logarithm
+  double watch;   // excess that matters, from which on a node is watched: time / usual time - 1
+  double out;     // and from which on it is taken out of service
+};
+const std::vector<NodeQuantity>& node_quantities();
+// The same where ranks wait for cores: only what takes several times as long counts.
+NodeQuantity crowded(NodeQuantity quantity);
+
+// The chance that any node of a healthy cluster is named, whatever its size.
+inline constexpr double kFalseAlarms = 0.02;
+
+// What each rank has to do with a quantity.
+struct Judged {
+  std::vector<double> excess;  // time / usual time - 1; NaN: not measured
+  std::vector<bool> is_named;  // beyond what healthy ranks vary by and beyond `watch`
+  double usual = Measures::kNone;
+};
+// Judges the values of all ranks, of which `num_values` are judged together with those of other quantities.
+// The usual value is the expected one, or else the median of the ranks that are alike, which are found from
+// the best half on (forward search). Nobody is named among fewer than 3 ranks without an expected value.
+//
+// The spread of healthy ranks is estimated from those that are alike and from NodeQuantity::spread, which
+// counts as kPriorRanks ranks, so that three nodes can be judged as well as ten thousand. A rank is named
+// beyond the quantile of Student's t at kFalseAlarms / num_values (Bonferroni). Sources: Hadi, J. R. Stat.
+// Soc. B 54(3), 1992 (forward search); Gelman et al., Bayesian Data Analysis, 2.6 (scaled inverse
+// chi-square).
+Judged judge(const NodeQuantity& quantity, const std::vector<double>& values, size_t num_values,
+             std::optional<double> expected = {});
+
+struct NodeEvidence {
+  NodeVerdict verdict;
+  std::string words;  // "ranks 8-15 take 52 % longer for a matrix product"
+};
+
+struct JudgedNode {
+  std::string name;
+  std::vector<int64_t> ranks;
+  NodeVerdict verdict = NodeVerdict::in_service;
+  std::vector<NodeEvidence> evidence = {};  // the worst first
+  // By NodeQuantity::key: of its slowest rank, time / usual time - 1.
+  std::map<std::string_view, double> excess = {};
+};
+
+struct NodesJudged {
+  std::vector<JudgedNode> nodes;     // those that are out first, then those to watch
+  std::vector<std::string> remarks;  // of the whole cluster: what could not be judged, what all nodes share
+  std::string basis;                 // what nodes are compared with
+  int64_t count(NodeVerdict verdict) const;
+};
+
+// Nothing if no study was made by a suite with `accept`; of several the newest counts. `points` are those of
+// all studies.
+std::optional<NodesJudged> judge_nodes(const std::vector<StudyData>& studies,
+                                       const std::vector<MergedPoint>& points);
+
+}  // namespace shardmark

@@ -1,0 +1,59 @@
+// Nodes with their verdicts, and how much longer than usual each takes for every quantity.
+#include "analysis/stats/nodes.h"
+
+#include <fmt/format.h>
+
+#include "analysis/table/cells.h"
+#include "analysis/table/columns.h"
+#include "analysis/tables/tables.h"
+
+namespace shardmark {
+namespace {
+
+ColumnsOf<JudgedNode> node_columns() {
+  ColumnsOf<JudgedNode> columns = {
+      {{"node", "", false}, [](const JudgedNode& node) { return cells::words(node.name); }},
+      {{"ranks", ""}, [](const JudgedNode& node) { return cells::count(std::ssize(node.ranks)); }},
+      {{"verdict", "", false},
+       [](const JudgedNode& node) { return cells::words(std::string(to_text(node.verdict))); },
+       "out: its results are wrong, the preflight stopped because of it, or it takes 25 % longer to compute, "
+       "40 % "
+       "longer to copy memory, or 60 % longer for messages. watch: 7, 10 and 25 %, or a warning of the "
+       "preflight. "
+       "Both only beyond what healthy ranks differ by."}};
+  for (const NodeQuantity& quantity : node_quantities())
+    columns.push_back(
+        {{.name = std::string(quantity.heading),
+          .unit = "%",
+          .fold = false,
+          .group = "longer than usual",
+          .is_optional = true},
+         [&quantity](const JudgedNode& node) {
+           const auto found = node.excess.find(quantity.key);
+           return cells::percent(found == node.excess.end() ? Measures::kNone : found->second);
+         },
+         fmt::format("how much longer its slowest rank takes {} than the usual rank.", quantity.what)});
+  columns.push_back({{"evidence", "", false, true}, [](const JudgedNode& node) {
+                       std::string text;
+                       for (const NodeEvidence& one : node.evidence)
+                         text += (text.empty() ? "" : "; ") + one.words;
+                       return cells::words(text);
+                     }});
+  return columns;
+}
+
+}  // namespace
+
+Table nodes_table(const std::vector<StudyData>& studies, const MergedPoints& points) {
+  const auto judged = judge_nodes(studies, points);
+  Table table = make_table("nodes", "Nodes, with a verdict on each", node_columns(),
+                           judged ? judged->nodes : std::vector<JudgedNode>());
+  if (!judged) return table;
+  table.notes = judged->remarks;
+  table.notes.push_back(fmt::format(
+      "Compared with {}. With all nodes healthy, the chance that any of them is named is at most {:.0f} %.",
+      judged->basis, 100 * kFalseAlarms));
+  return table;
+}
+
+}  // namespace shardmark

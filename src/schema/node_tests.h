@@ -1,0 +1,60 @@
+// What a suite with `accept` finds out about every node before its points are measured: numbers of each rank,
+// and what the preflight reported. A study keeps it as a fact of its environment.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schema/environment.h"
+
+namespace shardmark {
+
+// The keys of NodeTests::by_rank.
+namespace node_tests {
+inline constexpr std::string_view kProductS = "product_time";            // s, of a matrix product
+inline constexpr std::string_view kWrongProduct = "wrong_product";       // 1: unlike most ranks' result
+inline constexpr std::string_view kCopied = "copy_rate";                 // bytes/s, from memory to memory
+inline constexpr std::string_view kInNode = "bandwidth_in_node";         // bytes/s each way, with a rank
+inline constexpr std::string_view kBetweenNodes = "bandwidth_of_links";  // of its node's own link
+inline constexpr std::string_view kMessageS = "latency_of_links";        // s, of 8 bytes to another node
+inline constexpr std::string_view kWrongSent = "wrong_elements_sent";
+inline constexpr std::string_view kWritten = "write_rate";  // bytes/s, on the first rank of each node
+inline constexpr std::string_view kRead = "read_rate";
+}  // namespace node_tests
+
+struct NodeTests {
+  // One value for each rank; NaN where the rank has none.
+  std::map<std::string, std::vector<double>, std::less<>> by_rank;
+
+  // A finding of the preflight, or a test that failed on these ranks.
+  struct Found {
+    std::string severity;  // error, warning
+    std::vector<int64_t> ranks;
+    std::string what;  // one line, with what to do
+  };
+  std::vector<Found> found;
+
+  // There are more ranks than cores on a machine, so ranks wait for cores and times differ widely.
+  bool is_crowded = false;
+  // The study that healthy values come from, and those values by key: medians over its ranks. Empty: there is
+  // none, and ranks are compared with each other.
+  std::string baseline = {};
+  std::map<std::string, double, std::less<>> expected = {};
+
+  const std::vector<double>* values(std::string_view key) const;  // nullptr: not measured
+};
+
+// The fact that holds them.
+inline constexpr const char* kNodeTestsFact = "node_tests";
+void keep(const NodeTests& tests, Environment& environment);
+// Nothing if the study was not made by such a suite, or if what it holds is damaged.
+std::optional<NodeTests> node_tests_of(const Environment& environment);
+
+// The medians of a study's tests, for `expected` of another one.
+std::map<std::string, double, std::less<>> medians_of(const NodeTests& tests);
+
+}  // namespace shardmark
