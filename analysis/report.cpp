@@ -30,7 +30,7 @@ void visit_all(const ReportData& data, const ReportInputs& inputs, const std::fu
     for (Table& table : tables) add(std::move(table));
   };
   add(studies_table(studies));
-  add(nodes_table(studies, points));
+  add(nodes_table(studies));
   add(reference_table(matches.points));
   add(rates_table(rates));
   add(strategies_table(points, inputs.price_per_gpu_hour));

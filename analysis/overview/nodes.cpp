@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "analysis/overview/overview.h"
+#include "base/ranges.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "base/ranges.h"
 
 namespace shardmark {
 namespace {
@@ -22,6 +22,7 @@ std::string count_text(const NodesJudged& judged) {
   std::string all;
   for (const auto& [verdict, one, several] : {std::tuple(NodeVerdict::out, "is out", "are out"),
                                               {NodeVerdict::watch, "is to be watched", "are to be watched"},
+                                              {NodeVerdict::not_tested, "was not tested", "were not tested"},
                                               {NodeVerdict::in_service, "is in service", "are in service"}})
     if (const int64_t count = judged.count(verdict); count > 0)
       all += (all.empty() ? "" : ", ") + text(count, one, several);
@@ -36,16 +37,17 @@ std::string evidence_text(const JudgedNode& node) {
 
 }  // namespace
 
-std::vector<std::string> nodes_overview(const std::vector<StudyData>& studies,
-                                        const std::vector<MergedPoint>& points) {
-  const auto judged = judge_nodes(studies, points);
+std::vector<std::string> nodes_overview(const std::vector<StudyData>& studies) {
+  const auto judged = judge_nodes(studies);
   if (!judged) return {};
   std::vector<std::string> lines = {count_text(*judged)};
-  std::vector<std::string> in_service;
+  std::vector<std::string> in_service, not_tested;
   size_t num_named = 0;
   for (const JudgedNode& node : judged->nodes) {
     if (node.verdict == NodeVerdict::in_service)
       in_service.push_back(node.name);
+    else if (node.verdict == NodeVerdict::not_tested)
+      not_tested.push_back(node.name);
     else if (++num_named <= kMostNodes)
       lines.push_back(fmt::format("{}: {}: {}.", to_text(node.verdict), node.name, evidence_text(node)));
   }
@@ -53,9 +55,12 @@ std::vector<std::string> nodes_overview(const std::vector<StudyData>& studies,
     lines.push_back(fmt::format("and {} more: --table nodes", num_named - kMostNodes));
   if (!in_service.empty() && num_named > 0)
     lines.push_back(fmt::format("in service: {}.", names_text(in_service)));
+  if (!not_tested.empty() && num_named > 0)
+    lines.push_back(fmt::format("not tested: {}.", names_text(not_tested)));
   for (const std::string& remark : judged->remarks) lines.push_back(remark + ".");
   lines.push_back(fmt::format(
-      "Compared with {}. Of 50 clusters without a fault, at most one has a node named.", judged->basis));
+      "Times are compared with {}. Differences between healthy nodes name one in at most one of 50 runs.",
+      judged->basis));
   return lines;
 }
 

@@ -81,8 +81,7 @@ OverviewTable sustained_overview(const std::vector<MergedPoint>& points,
                                  const std::vector<MergedPoint>& unfinished);
 OverviewTable collectives_overview(const std::vector<StudyData>& studies,
                                    const std::vector<MergedPoint>& points);
-std::vector<std::string> nodes_overview(const std::vector<StudyData>& studies,
-                                        const std::vector<MergedPoint>& points);
+std::vector<std::string> nodes_overview(const std::vector<StudyData>& studies);
 // What the preflight of each launch saw other processes use of the cores, and in how many points ranks lost
 // theirs. It is said before any number.
 std::vector<std::string> doubts_of(const std::vector<StudyData>& studies,

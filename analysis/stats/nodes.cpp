@@ -5,21 +5,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <numbers>
 #include <set>
 
-#include "analysis/stats/slow_ranks.h"
+#include "analysis/frame/merged.h"
 #include "analysis/stats/sustained.h"
+#include "base/ranges.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/two_samples.h"
-#include "base/ranges.h"
 
 namespace shardmark {
 namespace {
 
-constexpr double kPriorRanks = 4;
-constexpr size_t kFewest = 3;  // ranks to compare with each other
+// How many ranks the usual spread of a quantity counts as: little against what the ranks of a run differ by,
+// and much against the few launches that a baseline is compared with.
+constexpr double kPriorRanks = 3, kPriorLaunches = 30;
+constexpr size_t kFewest = 3;           // ranks to compare with each other
+constexpr double kLaunchSpread = 0.05;  // of the logarithm of times, between launches of one machine
 constexpr std::string_view kTraining = "training";
 
 // How much worse than usual: the logarithm of the time, or of 1 / rate.
@@ -31,33 +34,54 @@ double badness(const NodeQuantity& quantity, double value) {
 // Mean and variance of values that are added one by one (Welford, Technometrics 4(3), 1962).
 class Moments {
  public:
+  // `spread`: the usual standard deviation, which counts as `prior` values.
+  Moments(double spread, double prior) : spread_(spread), prior_(prior) {}
   void add(double value) {
     const double before = value - mean_;
     mean_ += before / static_cast<double>(++count_);
     squares_ += before * (value - mean_);
   }
-  // How far beyond the usual value a rank must be, to be named at this level.
-  double limit(double spread, double level) const {
-    return student_t(2 * level, static_cast<size_t>(std::min(degrees(), kMostDegrees))) * deviation(spread);
+  // How far beyond the usual value a rank must be, to be named at this level. The usual value has an error of
+  // its own, if it is the median of these values: its variance is pi/2 of theirs / their number.
+  double limit(double level, bool is_median) const {
+    const double error =
+        is_median ? std::numbers::pi / 2 / static_cast<double>(std::max<int64_t>(count_, 1)) : 0;
+    return student_t(2 * level, static_cast<size_t>(std::min(degrees(), kMostDegrees))) * deviation() *
+           std::sqrt(1 + error);
   }
   // The same question without the quantile, which costs more, where it is clear.
-  bool is_beyond(double excess, double spread, double level) const {
-    return excess > 2 * deviation(spread) && excess > limit(spread, level);
+  bool is_beyond(double excess, double level) const {
+    return excess > 2 * deviation() && excess > limit(level, true);
   }
 
  private:
   static constexpr double kMostDegrees = 400;  // beyond these the quantile hardly changes
-  double degrees() const { return kPriorRanks + static_cast<double>(count_) - 1; }
-  double deviation(double spread) const {
-    return std::sqrt((kPriorRanks * spread * spread + squares_) / degrees());
-  }
+  double degrees() const { return prior_ + static_cast<double>(std::max<int64_t>(count_ - 1, 0)); }
+  double deviation() const { return std::sqrt((prior_ * spread_ * spread_ + squares_) / degrees()); }
 
+  double spread_, prior_;
   int64_t count_ = 0;
   double mean_ = 0, squares_ = 0;
 };
 
-double median_of_first(const std::vector<double>& sorted, size_t count) {
-  return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+// Ranks that are alike: a stretch of the sorted values.
+struct Alike {
+  size_t begin = 0, end = 0;
+  double median(const std::vector<double>& sorted) const {
+    const size_t count = end - begin;
+    return (sorted[begin + (count - 1) / 2] + sorted[begin + count / 2]) / 2;
+  }
+};
+
+// The densest half of the values. Another one is preferred if it is faster and about as dense.
+Alike densest_half(const std::vector<double>& sorted, double spread) {
+  const size_t half = std::min(sorted.size(), std::max<size_t>(2, (sorted.size() + 1) / 2));
+  const auto width = [&](size_t begin) { return sorted[begin + half - 1] - sorted[begin]; };
+  double least = width(0);
+  for (size_t begin = 1; begin + half <= sorted.size(); ++begin) least = std::min(least, width(begin));
+  size_t begin = 0;
+  while (width(begin) > 3 * (least + spread)) ++begin;
+  return {begin, begin + half};
 }
 
 }  // namespace
@@ -66,6 +90,8 @@ std::string_view to_text(NodeVerdict verdict) {
   switch (verdict) {
     case NodeVerdict::in_service:
       return "in service";
+    case NodeVerdict::not_tested:
+      return "not tested";
     case NodeVerdict::watch:
       return "watch";
     case NodeVerdict::out:
@@ -105,22 +131,31 @@ Judged judge(const NodeQuantity& quantity, const std::vector<double>& values, si
   std::sort(sorted.begin(), sorted.end());
   if (sorted.empty()) return judged;
   const double level = kFalseAlarms / static_cast<double>(std::max(num_values, sorted.size()));
-  // Ranks are alike as long as the next one is not beyond what the ones before it vary by.
-  // Without an expected value it takes two to be alike.
-  size_t alike = std::max<size_t>(expected ? 1 : 2, (sorted.size() + 1) / 2);
-  alike = std::min(alike, sorted.size());
-  Moments moments;
-  for (size_t i = 0; i < alike; ++i) moments.add(sorted[i]);
   const double watch = std::log1p(quantity.watch);
-  while (alike < sorted.size()) {
-    const double excess = sorted[alike] - median_of_first(sorted, alike);
-    if (excess > watch && moments.is_beyond(excess, quantity.spread, level)) break;
-    moments.add(sorted[alike++]);
+  const double spread = expected ? std::hypot(quantity.spread, kLaunchSpread) : quantity.spread;
+  Moments moments(spread, expected ? kPriorLaunches : kPriorRanks);
+  double usual = 0;
+  if (expected) {
+    usual = badness(quantity, *expected);
+    for (const double one : sorted)
+      if (std::abs(one - usual) <= watch) moments.add(one);
+  } else {
+    Alike alike = densest_half(sorted, spread);
+    for (size_t i = alike.begin; i < alike.end; ++i) moments.add(sorted[i]);
+    const auto is_alike = [&](double one) {
+      const double distance = std::abs(one - alike.median(sorted));
+      return distance <= watch || !moments.is_beyond(distance, level);
+    };
+    for (bool grows = true; grows;) {
+      grows = false;
+      if (alike.begin > 0 && is_alike(sorted[alike.begin - 1]))
+        moments.add(sorted[--alike.begin]), grows = true;
+      if (alike.end < sorted.size() && is_alike(sorted[alike.end]))
+        moments.add(sorted[alike.end++]), grows = true;
+    }
+    usual = alike.median(sorted);
   }
-  const double own = median_of_first(sorted, alike);
-  const double usual = expected ? badness(quantity, *expected) : own;
-  judged.usual = std::exp(quantity.is_rate ? -usual : usual);
-  const double limit = std::max(watch, moments.limit(quantity.spread, level));
+  const double limit = std::max(watch, moments.limit(level, !expected));
   for (size_t i = 0; i < bad.size(); ++i) {
     if (std::isnan(bad[i])) continue;
     judged.excess[i] = std::expm1(bad[i] - usual);
@@ -136,68 +171,71 @@ int64_t NodesJudged::count(NodeVerdict verdict) const {
 
 namespace {
 
-// Of each rank, what it takes for forward and backward: the geometric mean over the points of its time / the
-// median of all ranks, times the usual time of a step. Only points in which all ranks compute the same.
-std::vector<double> training_times(const std::vector<const MergedPoint*>& points, size_t num_ranks) {
+// Whether all ranks compute the same in every step.
+bool is_same_work(const Record& record, size_t num_ranks) {
+  const Point& point = record.point;
+  return record.outcome == Outcome::ok && point.workload == "training" &&
+         static_cast<size_t>(point.ranks) == num_ranks && point.ranks_per_copy() == 1 &&
+         point.training.model.name != "moe" && !record.measures.oversubscribed;
+}
+
+// The median seconds of forward and backward of each rank; empty if they were not timed.
+std::vector<double> medians_of_ranks(const Record& record) {
+  const Series* const forward = record.series("forward");
+  const Series* const backward = record.series("backward");
+  if (forward == nullptr || backward == nullptr || forward->columns == 0 ||
+      forward->rows != record.point.ranks || backward->rows != forward->rows ||
+      backward->columns != forward->columns)
+    return {};
+  std::vector<double> medians;
+  for (int64_t rank = 0; rank < forward->rows; ++rank) {
+    std::vector<double> steps;
+    for (int64_t step = 0; step < forward->columns; ++step)
+      steps.push_back(forward->at(rank, step) + backward->at(rank, step));
+    medians.push_back(median(std::move(steps)));
+    if (!std::isfinite(medians.back()) || medians.back() <= 0) return {};
+  }
+  return medians;
+}
+
+// What each rank takes for forward and backward: the geometric mean over the points of its time / the median
+// of all ranks.
+std::vector<double> training_times(const std::vector<Record>& records, size_t num_ranks) {
   std::vector<double> logs(num_ranks);
-  double usual = 0;
   int64_t count = 0;
-  for (const MergedPoint* merged : points) {
-    const Point& point = merged->point;
-    if (static_cast<size_t>(point.ranks) != num_ranks || point.ranks_per_copy() != 1 ||
-        point.training.model.name == "moe" || merged->measures.oversubscribed)
-      continue;
-    const auto times = computing_times(*merged);
-    if (times.size() != num_ranks) continue;
-    std::vector<double> medians;
-    for (const auto& steps : times) medians.push_back(steps.empty() ? Measures::kNone : median(steps));
-    if (!std::all_of(medians.begin(), medians.end(), [](double s) { return std::isfinite(s) && s > 0; }))
-      continue;
+  for (const Record& record : records) {
+    if (!is_same_work(record, num_ranks)) continue;
+    const std::vector<double> medians = medians_of_ranks(record);
+    if (medians.size() != num_ranks) continue;
     const double middle = median(medians);
     for (size_t rank = 0; rank < num_ranks; ++rank) logs[rank] += std::log(medians[rank] / middle);
-    usual += std::log(middle);
     ++count;
   }
   if (count == 0) return {};
-  for (double& log : logs) log = std::exp((log + usual) / static_cast<double>(count));
+  for (double& log : logs) log = std::exp(log / static_cast<double>(count));
   return logs;
-}
-
-Numbers numbers(const std::vector<int64_t>& ranks) {
-  Numbers all;
-  for (const int64_t rank : ranks) all.push_back(static_cast<int>(rank));
-  return all;
 }
 
 class Judge {
  public:
-  Judge(const StudyData& study, const NodeTests& tests, const std::vector<MergedPoint>& points)
-      : study_(study), tests_(tests) {
-    const auto& hosts = study.environment.rank_nodes;
-    for (size_t rank = 0; rank < hosts.size(); ++rank) {
-      const auto [found, is_new] = places_.try_emplace(hosts[rank], result_.nodes.size());
-      if (is_new) result_.nodes.push_back({hosts[rank], {}});
+  // `tests` are those of the starts on the same hosts, the latest last.
+  Judge(const StudyData& study, const std::vector<NodeTests>& tests)
+      : study_(study), all_(tests), latest_(tests.back()) {
+    for (size_t rank = 0; rank < latest_.hosts.size(); ++rank) {
+      const auto [found, is_new] = places_.try_emplace(latest_.hosts[rank], result_.nodes.size());
+      if (is_new) result_.nodes.push_back({latest_.hosts[rank], {}});
       result_.nodes[found->second].ranks.push_back(static_cast<int64_t>(rank));
       node_of_.push_back(found->second);
     }
-    for (const MergedPoint& merged : points)
-      if (is_training(merged) && !merged.environments.empty() &&
-          merged.environments.front() == &study.environment)
-        training_.push_back(&merged);
   }
 
   NodesJudged run() {
-    add_found();
-    add_wrong(node_tests::kWrongProduct, [](const std::string& who, double) {
-      return who + " returned another result for a matrix product than most ranks";
-    });
-    add_wrong(node_tests::kWrongSent, [](const std::string& who, double count) {
-      return fmt::format("{} of what {} sent arrived with another value",
-                         counted(static_cast<int64_t>(count), "element"), who);
-    });
+    for (const NodeTests& tests : all_) add_found(tests);
+    add_wrong_products();
+    add_damage();
     compare();
     add_spells();
-    remark_on_points();
+    add_remarks();
     for (JudgedNode& node : result_.nodes) finish(node);
     std::stable_sort(result_.nodes.begin(), result_.nodes.end(),
                      [](const JudgedNode& a, const JudgedNode& b) { return a.verdict > b.verdict; });
@@ -205,48 +243,78 @@ class Judge {
   }
 
  private:
-  bool names_several_nodes() const { return result_.nodes.size() > 1; }
-
   // "rank 3", "ranks 0-3"; "its ranks" where it is all of a node's.
-  std::string who(const JudgedNode& node, const std::vector<int64_t>& ranks) const {
+  static std::string who(const JudgedNode& node, const std::vector<int64_t>& ranks) {
     if (ranks.size() == node.ranks.size()) return ranks.size() == 1 ? "its rank" : "its ranks";
-    return ranks_text(numbers(ranks));
+    Numbers numbers;
+    for (const int64_t rank : ranks) numbers.push_back(static_cast<int>(rank));
+    return ranks_text(std::move(numbers));
   }
 
-  void add(size_t place, NodeVerdict verdict, std::string words) {
-    result_.nodes[place].evidence.push_back({verdict, std::move(words)});
+  bool is_rank(int64_t rank) const { return rank >= 0 && rank < std::ssize(node_of_); }
+
+  // Each evidence once, however many starts found it.
+  void add(size_t place, NodeVerdict verdict, const std::string& words) {
+    std::vector<NodeEvidence>& evidence = result_.nodes[place].evidence;
+    if (std::none_of(evidence.begin(), evidence.end(), [&](const auto& one) { return one.words == words; }))
+      evidence.push_back({verdict, words});
+  }
+  void remark(const std::string& words) {
+    if (std::find(result_.remarks.begin(), result_.remarks.end(), words) == result_.remarks.end())
+      result_.remarks.push_back(words);
   }
 
-  // The preflight's findings, and tests that failed. A warning of all nodes says nothing about one of them.
-  void add_found() {
-    for (const NodeTests::Found& one : tests_.found) {
-      std::map<size_t, std::vector<int64_t>> by_node;
+  // The preflight's findings, and tests that failed. A warning about all nodes says nothing about one of
+  // them.
+  void add_found(const NodeTests& tests) {
+    for (const NodeTests::Found& one : tests.found) {
+      std::set<size_t> places;
       for (const int64_t rank : one.ranks)
-        if (rank >= 0 && rank < std::ssize(node_of_))
-          by_node[node_of_[static_cast<size_t>(rank)]].push_back(rank);
+        if (is_rank(rank)) places.insert(node_of_[static_cast<size_t>(rank)]);
       const bool is_error = one.severity == "error";
-      if (by_node.empty() || (!is_error && by_node.size() == result_.nodes.size())) {
-        result_.remarks.push_back(one.severity + ": " + one.what);
-        continue;
-      }
-      for (const auto& [place, ranks] : by_node)
-        add(place, is_error ? NodeVerdict::out : NodeVerdict::watch, one.what);
+      if (places.empty() || (!is_error && places.size() == result_.nodes.size()))
+        remark(one.severity + ": " + one.what);
+      else
+        for (const size_t place : places)
+          add(place, is_error ? NodeVerdict::out : NodeVerdict::watch, one.what);
     }
   }
 
-  template <class Words>
-  void add_wrong(std::string_view key, const Words& words) {
-    const std::vector<double>* values = tests_.values(key);
-    if (values == nullptr || values->size() != node_of_.size()) return;
-    for (size_t rank = 0; rank < values->size(); ++rank)
-      if ((*values)[rank] > 0)
-        add(node_of_[rank], NodeVerdict::out, words(fmt::format("rank {}", rank), (*values)[rank]));
+  void add_wrong_products() {
+    for (const NodeTests& tests : all_) {
+      const std::vector<double>* const wrong = tests.values(node_tests::kWrongProduct);
+      if (wrong == nullptr || wrong->size() != node_of_.size()) continue;
+      for (size_t rank = 0; rank < wrong->size(); ++rank)
+        if ((*wrong)[rank] > 0)
+          add(node_of_[rank], NodeVerdict::out,
+              fmt::format(
+                  "rank {} returned another result for a matrix product than most ranks, or than before",
+                  rank));
+    }
+  }
+
+  void add_damage() {
+    for (const NodeTests& tests : all_)
+      for (const Blamed& one : blamed_for(tests.damage))
+        if (is_rank(one.rank))
+          add(node_of_[static_cast<size_t>(one.rank)],
+              one.is_certain() ? NodeVerdict::out : NodeVerdict::watch, one.words);
+  }
+
+  bool is_alike(const Record& record) const {
+    return study_.environment.rank_nodes == latest_.hosts && is_same_work(record, node_of_.size());
   }
 
   std::vector<double> values_of(const NodeQuantity& quantity) const {
-    if (quantity.key == kTraining) return training_times(training_, node_of_.size());
-    const std::vector<double>* const found = tests_.values(quantity.key);
+    if (quantity.key == kTraining)
+      return study_.environment.rank_nodes == latest_.hosts ? training_times(study_.records, node_of_.size())
+                                                            : std::vector<double>();
+    const std::vector<double>* const found = latest_.values(quantity.key);
     return found != nullptr && found->size() == node_of_.size() ? *found : std::vector<double>();
+  }
+
+  static int64_t num_known(const std::vector<double>& values) {
+    return std::count_if(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
   }
 
   void compare() {
@@ -254,38 +322,42 @@ class Judge {
     size_t num_values = 0;
     for (const NodeQuantity& quantity : node_quantities()) {
       all.push_back(values_of(quantity));
-      num_values += static_cast<size_t>(
-          std::count_if(all.back().begin(), all.back().end(), [](double x) { return std::isfinite(x); }));
+      num_values += static_cast<size_t>(num_known(all.back()));
     }
-    std::set<std::string> few;
+    std::set<std::string> few, not_in_baseline;
     for (size_t i = 0; i < all.size(); ++i) {
       const NodeQuantity& quantity = node_quantities()[i];
-      compare(tests_.is_crowded ? crowded(quantity) : quantity, all[i], num_values, few);
+      if (num_known(all[i]) == 0) continue;
+      std::optional<double> expected;
+      if (const auto found = latest_.expected.find(quantity.key); found != latest_.expected.end())
+        expected = found->second;
+      else if (!latest_.baseline.empty())
+        not_in_baseline.insert(std::string(quantity.heading));
+      if (!expected && num_known(all[i]) < static_cast<int64_t>(kFewest))
+        few.insert(std::string(quantity.heading));
+      compare(latest_.is_crowded ? crowded(quantity) : quantity, all[i], num_values, expected);
     }
-    if (tests_.is_crowded)
-      result_.remarks.emplace_back(
-          "there are more ranks than cores, so only what takes several times as long is named");
-    result_.basis = tests_.baseline.empty() ? "the other ranks of this study" : tests_.baseline;
-    if (!few.empty() && tests_.baseline.empty())
-      result_.remarks.push_back(
-          fmt::format("fewer than 3 values of {} cannot be compared with each other; a baseline can: --set "
-                      "accept.baseline=STUDY",
-                      fmt::join(few, ", ")));
+    result_.basis = latest_.baseline.empty() ? "the other ranks of this study" : latest_.baseline;
+    if (!not_in_baseline.empty())
+      remark(fmt::format("the baseline has no values of: {}; there, ranks are compared with each other",
+                         fmt::join(not_in_baseline, ", ")));
+    if (!few.empty())
+      remark(fmt::format("fewer than 3 values cannot be compared with each other: {}{}", fmt::join(few, ", "),
+                         latest_.baseline.empty() ? "; a baseline can: --set accept.baseline=STUDY" : ""));
+    if (latest_.is_crowded)
+      remark("there are more ranks than cores, so only what takes several times as long is named");
   }
 
   void compare(const NodeQuantity& quantity, const std::vector<double>& values, size_t num_values,
-               std::set<std::string>& few) {
-    const auto known = std::count_if(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
-    if (known == 0) return;
-    std::optional<double> expected;
-    if (const auto found = tests_.expected.find(quantity.key); found != tests_.expected.end())
-      expected = found->second;
-    if (!expected && known < static_cast<std::ptrdiff_t>(kFewest)) few.insert(std::string(quantity.heading));
+               std::optional<double> expected) {
+    const bool is_of_node = quantity.key == node_tests::kWritten || quantity.key == node_tests::kRead;
+    const bool is_of_link =
+        quantity.key == node_tests::kBetweenNodes || quantity.key == node_tests::kMessageS;
     const Judged judged = judge(quantity, values, num_values, expected);
     std::map<size_t, std::vector<int64_t>> named;
     for (size_t rank = 0; rank < values.size(); ++rank) {
       if (std::isnan(judged.excess[rank])) continue;
-      auto [worst, is_new] =
+      const auto [worst, is_new] =
           result_.nodes[node_of_[rank]].excess.try_emplace(quantity.key, judged.excess[rank]);
       if (!is_new) worst->second = std::max(worst->second, judged.excess[rank]);
       if (judged.is_named[rank]) named[node_of_[rank]].push_back(static_cast<int64_t>(rank));
@@ -293,53 +365,62 @@ class Judge {
     for (const auto& [place, ranks] : named) {
       const JudgedNode& node = result_.nodes[place];
       const double excess = node.excess.at(quantity.key);
-      // Only the first rank of a node writes a file.
-      const bool is_of_node = quantity.key == node_tests::kWritten || quantity.key == node_tests::kRead;
-      add(place, excess >= quantity.out ? NodeVerdict::out : NodeVerdict::watch,
-          fmt::format("{} {} {:.0f} % longer {}", is_of_node ? "it" : who(node, ranks),
-                      is_of_node || ranks.size() == 1 ? "takes" : "take", 100 * excess, quantity.what));
+      // Of two nodes, both see the same of the link between them.
+      const bool is_one_of_two = is_of_link && result_.nodes.size() == 2;
+      add(place, excess >= quantity.out && !is_one_of_two ? NodeVerdict::out : NodeVerdict::watch,
+          fmt::format("{} {} {:.0f} % longer {}{}", is_of_node ? "it" : who(node, ranks),
+                      is_of_node || ranks.size() == 1 ? "takes" : "take", 100 * excess, quantity.what,
+                      is_one_of_two ? ", and either of the two may be the reason" : ""));
     }
   }
 
   // Ranks that were or became slow while a point ran for long.
   void add_spells() {
-    if (tests_.is_crowded) return;
+    if (latest_.is_crowded) return;
+    const NodeQuantity& training = *std::find_if(node_quantities().begin(), node_quantities().end(),
+                                                 [](const auto& one) { return one.key == kTraining; });
     std::vector<MergedPoint> own;
-    for (const MergedPoint* merged : training_) own.push_back(*merged);
+    for (const Record& record : study_.records) {
+      if (!is_alike(record)) continue;
+      MergedPoint& merged = own.emplace_back(as_merged(record, study_.environment));
+      merged.repeats = 1;
+      merged.records = {&record};
+      merged.environments = {&study_.environment};
+    }
     for (const Sustained& run : sustained_runs(own))
       for (const SlowSpell& spell : run.slow) {
         const auto place = places_.find(spell.host);
-        if (place == places_.end()) continue;
-        const double out = 0.25;
-        add(place->second, spell.excess >= out ? NodeVerdict::out : NodeVerdict::watch,
+        if (place == places_.end() || spell.excess < training.watch) continue;
+        add(place->second, spell.excess >= training.out ? NodeVerdict::out : NodeVerdict::watch,
             fmt::format("{} {} while it trained for {}",
                         spell.rank < 0 ? "its ranks were" : fmt::format("rank {} was", spell.rank),
                         words_of(spell, run.duration_s()), duration_text(run.duration_s())));
       }
   }
 
-  void remark_on_points() {
-    int64_t bad = 0, skipped = 0;
-    for (const Record& record : study_.records) {
-      bad += is_bad(record.outcome);
-      skipped += record.outcome == Outcome::skipped;
-    }
+  void add_remarks() {
+    for (const NodeTests& tests : all_)
+      for (const std::string& note : tests.notes) remark(note);
+    const auto bad = std::count_if(study_.records.begin(), study_.records.end(),
+                                   [](const Record& record) { return is_bad(record.outcome); });
     if (bad > 0)
-      result_.remarks.push_back(fmt::format("{} failed or {} wrong: --table problems", counted(bad, "point"),
-                                            bad == 1 ? "is" : "are"));
-    if (skipped > 0 && skipped == std::ssize(study_.records))
-      result_.remarks.emplace_back("nothing was measured, because of what the preflight found");
+      remark(fmt::format("{} failed or {} wrong: --table problems", counted(bad, "point"),
+                         bad == 1 ? "is" : "are"));
+    if (latest_.is_stopped) remark("nothing was tested, because the preflight found what would stop a run");
   }
 
-  static void finish(JudgedNode& node) {
+  void finish(JudgedNode& node) const {
     std::stable_sort(node.evidence.begin(), node.evidence.end(),
                      [](const NodeEvidence& a, const NodeEvidence& b) { return a.verdict > b.verdict; });
-    if (!node.evidence.empty()) node.verdict = node.evidence.front().verdict;
+    if (!node.evidence.empty())
+      node.verdict = node.evidence.front().verdict;
+    else if (!latest_.is_stopped && !node.excess.empty())
+      node.verdict = NodeVerdict::in_service;
   }
 
   const StudyData& study_;
-  const NodeTests& tests_;
-  std::vector<const MergedPoint*> training_;
+  const std::vector<NodeTests>& all_;
+  const NodeTests& latest_;
   NodesJudged result_;
   std::map<std::string, size_t> places_;  // host -> its place among the nodes
   std::vector<size_t> node_of_;           // [rank]
@@ -347,19 +428,20 @@ class Judge {
 
 }  // namespace
 
-std::optional<NodesJudged> judge_nodes(const std::vector<StudyData>& studies,
-                                       const std::vector<MergedPoint>& points) {
+std::optional<NodesJudged> judge_nodes(const std::vector<StudyData>& studies) {
   const StudyData* newest = nullptr;
-  std::optional<NodeTests> tests;
+  std::vector<NodeTests> tests;
   for (const StudyData& study : studies) {
     if (newest != nullptr && study.environment.started < newest->environment.started) continue;
-    if (auto found = node_tests_of(study.environment)) {
+    if (std::vector<NodeTests> found = node_tests_of(study.environment); !found.empty()) {
       newest = &study;
       tests = std::move(found);
     }
   }
   if (newest == nullptr) return std::nullopt;
-  return Judge(*newest, *tests, points).run();
+  const std::vector<std::string> hosts = tests.back().hosts;
+  std::erase_if(tests, [&](const NodeTests& one) { return one.hosts != hosts; });
+  return Judge(*newest, tests).run();
 }
 
 }  // namespace shardmark

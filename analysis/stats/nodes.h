@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/frame/merged.h"
 #include "schema/node_tests.h"
+#include "schema/study.h"
 
 namespace shardmark {
 
-enum class NodeVerdict { in_service, watch, out };
-std::string_view to_text(NodeVerdict verdict);  // "in service", "watch", "out"
+enum class NodeVerdict { in_service, not_tested, watch, out };
+std::string_view to_text(NodeVerdict verdict);  // "in service", "not tested", "watch", "out"
 
 // A quantity in which ranks doing the same at the same time are compared.
 struct NodeQuantity {
@@ -30,24 +30,24 @@ const std::vector<NodeQuantity>& node_quantities();
 // The same where ranks wait for cores: only what takes several times as long counts.
 NodeQuantity crowded(NodeQuantity quantity);
 
-// The chance that any node of a healthy cluster is named, whatever its size.
+// The chance that differences between healthy ranks name any of them, whatever their number.
 inline constexpr double kFalseAlarms = 0.02;
 
 // What each rank has to do with a quantity.
 struct Judged {
   std::vector<double> excess;  // time / usual time - 1; NaN: not measured
   std::vector<bool> is_named;  // beyond what healthy ranks vary by and beyond `watch`
-  double usual = Measures::kNone;
 };
 // Judges the values of all ranks, of which `num_values` are judged together with those of other quantities.
-// The usual value is the expected one, or else the median of the ranks that are alike, which are found from
-// the best half on (forward search). Nobody is named among fewer than 3 ranks without an expected value.
+// The usual value is the expected one, or else the median of the ranks that are alike. These are found from
+// the densest half on, and where two halves are about as dense, from the faster one, because faults only make
+// ranks slower (forward search). Nobody is named among fewer than 3 ranks without an expected value.
 //
-// The spread of healthy ranks is estimated from those that are alike and from NodeQuantity::spread, which
-// counts as kPriorRanks ranks, so that three nodes can be judged as well as ten thousand. A rank is named
-// beyond the quantile of Student's t at kFalseAlarms / num_values (Bonferroni). Sources: Hadi, J. R. Stat.
-// Soc. B 54(3), 1992 (forward search); Gelman et al., Bayesian Data Analysis, 2.6 (scaled inverse
-// chi-square).
+// The spread of healthy ranks is estimated from those that are alike and, counted as three more, from
+// NodeQuantity::spread, so that three ranks can be judged as well as ten thousand. With an expected value,
+// launches differ, too. A rank is named beyond the quantile of Student's t at kFalseAlarms / num_values
+// (Bonferroni). Sources: Hadi, J. R. Stat. Soc. B 54(3), 1992 (forward search); Gelman et al., Bayesian Data
+// Analysis, 2.6 (scaled inverse chi-square).
 Judged judge(const NodeQuantity& quantity, const std::vector<double>& values, size_t num_values,
              std::optional<double> expected = {});
 
@@ -59,7 +59,7 @@ struct NodeEvidence {
 struct JudgedNode {
   std::string name;
   std::vector<int64_t> ranks;
-  NodeVerdict verdict = NodeVerdict::in_service;
+  NodeVerdict verdict = NodeVerdict::not_tested;
   std::vector<NodeEvidence> evidence = {};  // the worst first
   // By NodeQuantity::key: of its slowest rank, time / usual time - 1.
   std::map<std::string_view, double> excess = {};
@@ -72,9 +72,8 @@ struct NodesJudged {
   int64_t count(NodeVerdict verdict) const;
 };
 
-// Nothing if no study was made by a suite with `accept`; of several the newest counts. `points` are those of
-// all studies.
-std::optional<NodesJudged> judge_nodes(const std::vector<StudyData>& studies,
-                                       const std::vector<MergedPoint>& points);
+// Nothing if no study was made by a suite with `accept`; of several the newest counts. Results of all its
+// starts on the hosts of the latest one count, and times of the latest.
+std::optional<NodesJudged> judge_nodes(const std::vector<StudyData>& studies);
 
 }  // namespace shardmark

@@ -22,6 +22,25 @@ struct Taken {
 
 Taken taken(const std::vector<double>& steps) { return {median(steps), median_interval(steps)}; }
 
+// [rank][step], of all repeats that ran on the same hosts as the first.
+std::vector<std::vector<double>> computing(const MergedPoint& merged) {
+  const Series* first = merged.records.front()->series("forward");
+  if (first == nullptr || first->rows != merged.point.ranks) return {};
+  std::vector<std::vector<double>> ranks(static_cast<size_t>(merged.point.ranks));
+  for (size_t i = 0; i < merged.records.size(); ++i) {
+    const Series* forward = merged.records[i]->series("forward");
+    const Series* backward = merged.records[i]->series("backward");
+    if (merged.environments[i]->rank_nodes != merged.environments.front()->rank_nodes || forward == nullptr ||
+        backward == nullptr || forward->rows != merged.point.ranks || backward->rows != forward->rows ||
+        backward->columns != forward->columns)
+      continue;
+    for (int64_t rank = 0; rank < forward->rows; ++rank)
+      for (int64_t step = 0; step < forward->columns; ++step)
+        ranks[static_cast<size_t>(rank)].push_back(forward->at(rank, step) + backward->at(rank, step));
+  }
+  return ranks;
+}
+
 bool is_timed(const std::vector<std::vector<double>>& ranks) {
   return std::all_of(ranks.begin(), ranks.end(), [](const std::vector<double>& steps) {
     return !steps.empty() &&
@@ -76,7 +95,7 @@ std::vector<std::vector<double>> means(const Nodes& nodes, const std::vector<std
 
 // Nodes against each other; ranks of a slow node among themselves, all other ranks together.
 std::vector<Slow> slow_in(const MergedPoint& merged) {
-  const auto ranks = computing_times(merged);
+  const auto ranks = computing(merged);
   if (ranks.empty() || !is_timed(ranks)) return {};
   const Nodes nodes = nodes_of(merged);
   std::vector<Slow> found;
@@ -105,24 +124,6 @@ std::vector<Slow> slow_in(const MergedPoint& merged) {
 }
 
 }  // namespace
-
-std::vector<std::vector<double>> computing_times(const MergedPoint& merged) {
-  const Series* first = merged.records.front()->series("forward");
-  if (first == nullptr || first->rows != merged.point.ranks) return {};
-  std::vector<std::vector<double>> ranks(static_cast<size_t>(merged.point.ranks));
-  for (size_t i = 0; i < merged.records.size(); ++i) {
-    const Series* forward = merged.records[i]->series("forward");
-    const Series* backward = merged.records[i]->series("backward");
-    if (merged.environments[i]->rank_nodes != merged.environments.front()->rank_nodes || forward == nullptr ||
-        backward == nullptr || forward->rows != merged.point.ranks || backward->rows != forward->rows ||
-        backward->columns != forward->columns)
-      continue;
-    for (int64_t rank = 0; rank < forward->rows; ++rank)
-      for (int64_t step = 0; step < forward->columns; ++step)
-        ranks[static_cast<size_t>(rank)].push_back(forward->at(rank, step) + backward->at(rank, step));
-  }
-  return ranks;
-}
 
 std::vector<Slow> slow_ranks(const std::vector<MergedPoint>& points) {
   using Key = std::tuple<std::string, std::string, int64_t, int64_t>;  // machine, host, rank, ranks in all

@@ -17,10 +17,6 @@ struct Slow {
   int64_t others = 0;  // other points in which it was slow
 };
 
-// Seconds of forward and backward, [rank][step], of all repeats that ran on the same hosts as the first.
-// Empty if the point was not timed so.
-std::vector<std::vector<double>> computing_times(const MergedPoint& merged);
-
 // Only training points that are not unreliable are searched. analysis/COLUMNS.md has the rules.
 std::vector<Slow> slow_ranks(const std::vector<MergedPoint>& points);
 

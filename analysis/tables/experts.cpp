@@ -24,12 +24,13 @@ std::vector<LayerLoad> layers_of(const MergedPoints& points) {
   std::vector<LayerLoad> rows;
   for (const MergedPoint* merged : training_points(points)) {
     const Series* first = merged->records.empty() ? nullptr : merged->records.front()->series("expert_load");
-    if (first == nullptr) continue;
+    if (first == nullptr || first->columns == 0) continue;
     for (int64_t layer = 0; layer < first->rows; ++layer) {
       LayerLoad& row =
           rows.emplace_back(merged, layer, std::vector<double>(static_cast<size_t>(first->columns)));
       for (const Record* record : merged->records)
-        if (const Series* load = record->series("expert_load"); load != nullptr)
+        if (const Series* load = record->series("expert_load");
+            load != nullptr && load->rows == first->rows && load->columns == first->columns)
           for (int64_t expert = 0; expert < first->columns; ++expert)
             row.tokens[static_cast<size_t>(expert)] +=
                 load->at(layer, expert) / static_cast<double>(merged->records.size());

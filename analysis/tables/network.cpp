@@ -35,7 +35,9 @@ Table network_table(const MergedPoints& points) {
   return make_table(
       "interconnects.ports", "Network ports of the nodes, while steps were timed",
       join(about_columns(), columns_of({{"network_sent_bytes"}, {"network_received_bytes"}}), of_traffic,
-           columns_of({{"network_retransmits", "packets"},
+           columns_of({{"network_sent_packets", "packets a step"},
+                       {"network_received_packets", "packets a step"},
+                       {"network_retransmits", "packets"},
                        {"network_losses", "packets"},
                        {"network_congestion", "packets"},
                        {"network_idle_ports", {}, {}, true}}),

@@ -44,15 +44,16 @@ ColumnsOf<JudgedNode> node_columns() {
 
 }  // namespace
 
-Table nodes_table(const std::vector<StudyData>& studies, const MergedPoints& points) {
-  const auto judged = judge_nodes(studies, points);
+Table nodes_table(const std::vector<StudyData>& studies) {
+  const auto judged = judge_nodes(studies);
   Table table = make_table("nodes", "Nodes, with a verdict on each", node_columns(),
                            judged ? judged->nodes : std::vector<JudgedNode>());
   if (!judged) return table;
   table.notes = judged->remarks;
-  table.notes.push_back(fmt::format(
-      "Compared with {}. With all nodes healthy, the chance that any of them is named is at most {:.0f} %.",
-      judged->basis, 100 * kFalseAlarms));
+  table.notes.push_back(
+      fmt::format("Times are compared with {}. The chance that differences between healthy nodes name any of "
+                  "them is at most {:.0f} %.",
+                  judged->basis, 100 * kFalseAlarms));
   return table;
 }
 

@@ -14,7 +14,7 @@ namespace shardmark {
 using MergedPoints = std::vector<MergedPoint>;
 
 Table studies_table(const std::vector<StudyData>& studies);
-Table nodes_table(const std::vector<StudyData>& studies, const MergedPoints& points);  // a verdict on each
+Table nodes_table(const std::vector<StudyData>& studies);  // a verdict on each
 // With a price above 0 also what training costs.
 Table strategies_table(const MergedPoints& points, double price_per_gpu_hour = Measures::kNone);
 Table sequences_table(const MergedPoints& points);

@@ -2,13 +2,23 @@
 #include "base/network_ports.h"
 
 #include <fmt/format.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <regex>
 #include <sstream>
+
+#include "base/handle.h"
 
 namespace shardmark {
 namespace {
@@ -21,8 +31,9 @@ struct CounterName {
   uint64_t unit = 1;
 };
 
-// Bytes have several names, of which a port may have more than one: the first that is there counts.
-constexpr CounterName kByteNames[] = {
+// Bytes and packets have several names, of which a port may have more than one: the first that is there
+// counts.
+constexpr CounterName kTrafficNames[] = {
     {"hw_counters/tx_rdma_ucast_bytes", PortCount::sent},      // ionic
     {"hw_counters/rx_rdma_ucast_bytes", PortCount::received},  //
     {"hw_counters/tx_bytes", PortCount::sent},                 // efa, bnxt_re
@@ -31,6 +42,14 @@ constexpr CounterName kByteNames[] = {
     {"counters/port_rcv_data", PortCount::received, 4},        //
     {"statistics/tx_bytes", PortCount::sent},                  // interfaces
     {"statistics/rx_bytes", PortCount::received},
+    {"hw_counters/tx_rdma_ucast_pkts", PortCount::sent_packets},      // ionic
+    {"hw_counters/rx_rdma_ucast_pkts", PortCount::received_packets},  //
+    {"hw_counters/tx_pkts", PortCount::sent_packets},                 // efa, bnxt_re
+    {"hw_counters/rx_pkts", PortCount::received_packets},             //
+    {"counters/port_xmit_packets", PortCount::sent_packets},          // InfiniBand, mlx5
+    {"counters/port_rcv_packets", PortCount::received_packets},       //
+    {"statistics/tx_packets", PortCount::sent_packets},               // interfaces
+    {"statistics/rx_packets", PortCount::received_packets},
 };
 
 constexpr CounterName kEventNames[] = {
@@ -93,6 +112,23 @@ constexpr CounterName kEventNames[] = {
     {"RetransSegs", PortCount::retransmitted},
 };
 
+struct CloseSocket {
+  void operator()(int socket) const { close(socket); }
+};
+
+// A structure of the kernel, with room behind it for the answer.
+template <class T>
+class Question {
+ public:
+  explicit Question(size_t answer_bytes) : memory_((sizeof(T) + answer_bytes + 7) / 8) {}
+  T* operator->() { return reinterpret_cast<T*>(memory_.data()); }
+  char* memory() { return reinterpret_cast<char*>(memory_.data()); }
+  const char* answer() { return memory() + sizeof(T); }
+
+ private:
+  std::vector<uint64_t> memory_;
+};
+
 std::string first_line_of(const fs::path& file) {
   std::ifstream stream(file);
   std::string line;
@@ -120,13 +156,17 @@ void read_counters(const fs::path& folder, PortReading& port) {
   const auto read = [&](const CounterName& name) {
     if (const auto value = number_in(folder / name.file)) port.counters[name.file] = *value;
   };
-  for (const CounterName& name : kByteNames) read(name);
+  for (const CounterName& name : kTrafficNames) read(name);
   for (const CounterName& name : kEventNames) read(name);
 }
 
 constexpr int kLoopback = 772, kIpOverInfiniBand = 32;  // ARPHRD_* of <linux/if_arp.h>
 
-void add_interfaces(const fs::path& root, std::vector<PortReading>& ports) {
+// Counters of drivers have names of their own, so they are told from files.
+constexpr const char* kOfDriver = "ethtool/";
+
+void add_interfaces(const fs::path& root, const std::function<Counters(const std::string&)>& driver,
+                    std::vector<PortReading>& ports) {
   std::vector<fs::path> all, with_hardware;
   for (const fs::path& folder : folders_in(root / "sys/class/net")) {
     const auto type = number_in(folder / "type");
@@ -140,6 +180,8 @@ void add_interfaces(const fs::path& root, std::vector<PortReading>& ports) {
     PortReading port{
         folder.filename(), static_cast<double>(number_in(folder / "speed").value_or(0)) / 1000, {}};
     read_counters(folder, port);
+    for (const auto& [name, value] : driver(port.name))
+      if (counts_pause_frames(name)) port.counters[kOfDriver + name] = value;
     ports.push_back(std::move(port));
   }
 }
@@ -176,7 +218,7 @@ PortUse use_of(const PortReading& before, const PortReading& after) {
     return increase(was->second, is->second) * static_cast<double>(name.unit);
   };
   std::array<bool, kNumPortCounts> known = {};
-  for (const CounterName& name : kByteNames) {
+  for (const CounterName& name : kTrafficNames) {
     const auto what = static_cast<size_t>(name.what);
     const auto by = grown(name);
     if (!by || known[what]) continue;
@@ -189,6 +231,10 @@ PortUse use_of(const PortReading& before, const PortReading& after) {
     if (by > 0 && name.what != PortCount::congested)
       use.troubles += fmt::format("{}{} +{:.0f}", use.troubles.empty() ? "" : ", ", name_of(name), by);
   }
+  for (const auto& [name, is] : after.counters)
+    if (const auto was = before.counters.find(name);
+        name.starts_with(kOfDriver) && was != before.counters.end())
+      use.counts[static_cast<size_t>(PortCount::congested)] += increase(was->second, is);
   return use;
 }
 
@@ -211,7 +257,10 @@ constexpr size_t kMostRemarks = 6;
 
 }  // namespace
 
-std::vector<PortReading> read_ports(const std::string& root) {
+std::vector<PortReading> read_ports(const std::string& root) { return read_ports(root, driver_counters); }
+
+std::vector<PortReading> read_ports(const std::string& root,
+                                    const std::function<Counters(const std::string& interface)>& driver) {
   const fs::path top = root.empty() ? "/" : root;
   std::vector<PortReading> ports;
   for (const fs::path& device : folders_in(top / "sys/class/infiniband"))
@@ -222,9 +271,55 @@ std::vector<PortReading> read_ports(const std::string& root) {
       read_counters(folder, port);
       ports.push_back(std::move(port));
     }
-  add_interfaces(top, ports);
+  add_interfaces(top, driver, ports);
   add_tcp(top, ports);
   return ports;
+}
+
+Counters driver_counters(const std::string& interface) {
+  ifreq request{};
+  const Handle<int, CloseSocket> socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), -1);
+  if (!socket || interface.size() >= sizeof request.ifr_name) return {};
+  interface.copy(request.ifr_name, interface.size());
+  const auto ask = [&](auto& question) {
+    request.ifr_data = question.memory();
+    return ioctl(socket.get(), SIOCETHTOOL, &request) == 0;
+  };
+  // How many counters there are, then their names, then their values.
+  Question<ethtool_sset_info> size(sizeof(uint32_t));
+  size->cmd = ETHTOOL_GSSET_INFO;
+  size->sset_mask = uint64_t{1} << ETH_SS_STATS;
+  uint32_t count = 0;
+  if (!ask(size) || size->sset_mask == 0) return {};
+  std::memcpy(&count, size.answer(), sizeof count);
+  // Some kernels answer with as many counters as there are by then, whatever was asked for.
+  const size_t room = size_t{count} + 1024;
+  Question<ethtool_gstrings> names(room * ETH_GSTRING_LEN);
+  names->cmd = ETHTOOL_GSTRINGS;
+  names->string_set = ETH_SS_STATS;
+  names->len = count;
+  Question<ethtool_stats> values(room * sizeof(uint64_t));
+  values->cmd = ETHTOOL_GSTATS;
+  values->n_stats = count;
+  if (count == 0 || !ask(names) || !ask(values)) return {};
+  Counters counters;
+  count = std::min({count, names->len, values->n_stats});  // a driver may have fewer by now
+  for (uint32_t i = 0; i < count; ++i) {
+    const char* const name = names.answer() + size_t{i} * ETH_GSTRING_LEN;
+    uint64_t value = 0;
+    std::memcpy(&value, values.answer() + size_t{i} * sizeof value, sizeof value);
+    counters[std::string(name, strnlen(name, ETH_GSTRING_LEN))] = value;
+  }
+  return counters;
+}
+
+bool counts_pause_frames(const std::string& name) {
+  // Of mlx5, whose rx_pause_ctrl_phy counts the same frames again; of bnxt_en; of ice and i40e; and of others
+  // that have one counter for each direction.
+  static const std::regex names(
+      "[rt]x_(global_pause|prio\\d+_pause|pause_frames|pfc_ena_frames_pri\\d+|pause)|"
+      "(port\\.)?(link_xoff_[rt]x|[rt]x_priority_\\d+_xoff|[rt]x_xoff)(\\.nic)?");
+  return std::regex_match(name, names);
 }
 
 std::vector<PortUse> ports_between(const std::vector<PortReading>& before,

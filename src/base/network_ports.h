@@ -1,6 +1,7 @@
 // What the network ports of this node have counted: InfiniBand, RoCE and EFA ports (/sys/class/infiniband),
-// network interfaces (/sys/class/net), and retransmissions of TCP (/proc/net/snmp). Drivers name their
-// counters differently; network_ports.cpp has one table of the names.
+// network interfaces (/sys/class/net, and pause frames from their drivers, as `ethtool -S` shows them), and
+// retransmissions of TCP (/proc/net/snmp). Drivers name their counters differently; network_ports.cpp has one
+// table of the names.
 //
 // Sources: Linux, Documentation/ABI/stable/sysfs-class-infiniband and testing/sysfs-class-net-statistics;
 // drivers/infiniband/hw/{mlx5/counters.c, bnxt_re/hw_counters.c, efa/efa_verbs.c, ionic/ionic_hw_stats.c}.
@@ -8,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,13 +17,15 @@
 namespace shardmark {
 
 enum class PortCount {
-  sent,           // bytes
-  received,       // bytes
+  sent,      // bytes
+  received,  // bytes
+  sent_packets,
+  received_packets,
   retransmitted,  // packets sent again, and the time-outs and NAKs that cause it
   lost,           // packets that were dropped or damaged, and links that went down
-  congested       // congestion notifications and marks
+  congested       // congestion notifications and marks, and pause frames
 };
-inline constexpr size_t kNumPortCounts = 5;
+inline constexpr size_t kNumPortCounts = 7;
 
 // The counters of a port at one moment.
 struct PortReading {
@@ -30,10 +34,21 @@ struct PortReading {
   std::map<std::string, uint64_t> counters;  // by the name of their file
 };
 
+using Counters = std::map<std::string, uint64_t>;
+
 // Reads all ports that carry traffic of other nodes. Interfaces without hardware count only where no
 // interface has any, which is so in containers and network namespaces; loopback and IPoIB never count. `root`
 // is the folder that holds /sys and /proc.
 std::vector<PortReading> read_ports(const std::string& root = "");
+// The same with the counters of an interface's driver from this function, for tests.
+std::vector<PortReading> read_ports(const std::string& root,
+                                    const std::function<Counters(const std::string& interface)>& driver);
+
+// What the driver of a network interface counts, by its own names; empty if it counts nothing.
+Counters driver_counters(const std::string& interface);
+// Whether a driver of network interfaces counts pause frames by this name, each frame once: those of a whole
+// link, or those of a priority (PFC), sent or received.
+bool counts_pause_frames(const std::string& name);
 
 // What a port counted between two moments.
 struct PortUse {

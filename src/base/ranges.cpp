@@ -12,7 +12,7 @@ namespace shardmark {
 namespace {
 
 constexpr size_t kMostRanges = 6;  // in a line for people
-constexpr size_t kMostNames = 3;
+constexpr size_t kMostListed = 3;
 
 std::vector<std::string> ranges_of(const Numbers& numbers) {
   std::vector<std::string> ranges;
@@ -66,9 +66,9 @@ std::string ranks_text(Numbers ranks) {
 std::string names_text(const std::vector<std::string>& names) {
   if (names.empty()) return "none";
   if (names.size() == 1) return names.front();
-  if (names.size() > kMostNames + 1)
-    return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + kMostNames, ", "),
-                       names.size() - kMostNames);
+  if (names.size() > kMostListed + 1)
+    return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + kMostListed, ", "),
+                       names.size() - kMostListed);
   return fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
 }
 

@@ -28,10 +28,15 @@ inline void check_junit(const std::string& path, bool overwrite, const std::vect
   require_writable(path, kNameJUnit);
 }
 
-inline void write_junit(const std::string& path, JUnitSuite suite) {
-  if (path.empty()) return;
+// Says where and when these results were found out.
+inline void sign(JUnitSuite& suite) {
   suite.host = host_name();
   suite.time = fmt::format("{:%FT%T}", fmt::gmtime(std::time(nullptr)));
+}
+
+inline void write_junit(const std::string& path, JUnitSuite suite) {
+  if (path.empty()) return;
+  sign(suite);
   write_whole(path, kNameJUnit, [&](std::ostream& out) { out << to_junit(suite); });
 }
 

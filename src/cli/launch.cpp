@@ -306,7 +306,9 @@ Sweep make_sweep(LaunchFlags& flags, const Allocation& allocation) {
   sweep.waits_for_lock = flags.resume && (flags.requeue || number(variable("SLURM_RESTART_COUNT")) > 0);
   flags.options.on_gpus = flags.run.world.device == "cuda";
   const double timeout_s = flags.run.world.timeout_s;
-  if (timeout_s > 0) sweep.start_limit_s = std::max(kStartS, timeout_s + kBeforeRanksS);
+  // The study is opened after the tests of nodes.
+  const double tests_s = flags.suite.accept ? longest_tests_s(*flags.suite.accept) : 0;
+  if (timeout_s > 0) sweep.start_limit_s = std::max(kStartS, timeout_s + kBeforeRanksS) + tests_s;
   std::error_code none;
   sweep.temporary = std::filesystem::temp_directory_path(none);
   sweep.study = flags.output;
@@ -357,6 +359,7 @@ int launch(LaunchFlags flags) {
     one.command.environment.emplace_back(kResumeVariable, resume_command(flags, sweep.study));
     return one;
   };
+  if (flags.suite.accept && !flags.resume && !flags.print) require_places_of_verdicts(sweep.study);
   if (flags.print) {
     for (const StartOfPoints& start : starts) {
       print_command(sweep_of(start));
@@ -371,8 +374,9 @@ int launch(LaunchFlags flags) {
   if (flags.output.empty() && has_study(sweep.study)) link_newest(sweep.study, stem);
   if (end.stopped_by != 0) return after_stop(flags, end, sweep.study, allocation);
   const bool judges_nodes = flags.suite.accept.has_value();
-  if ((!flags.report && !judges_nodes) || end.status > kWrong) return end.status;
-  return std::max(end.status, report_on(sweep.study, judges_nodes));
+  // A job that hung or crashed has tests of its nodes all the same.
+  const bool reports = judges_nodes ? has_study(sweep.study) : flags.report && end.status <= kWrong;
+  return reports ? std::max(end.status, report_on(sweep.study, judges_nodes)) : end.status;
 }
 
 std::function<int()> define_launch(CLI::App& app) {

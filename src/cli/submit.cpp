@@ -62,13 +62,15 @@ double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
     const auto points = static_cast<double>(totals.num_points - totals.num_impossible);
     const double suite_s =
         starts * kStartS + points * kBesidesPoint + totals.time_limit_s + kBesidesSteps * totals.besides_s;
-    if (suite_s < longest_s) continue;
-    longest_s = suite_s;
+    const double tests_s = suite.accept ? starts * longest_tests_s(*suite.accept) : 0;
+    if (suite_s + tests_s < longest_s) continue;
+    longest_s = suite_s + tests_s;
     reason = fmt::format(
         "At most, by the plan: {:.0f} points of {} with {} of timed steps, {} for warm-up and as much for "
         "ablations, and {:.0f} s a point{}",
         points, path, format_seconds(totals.time_limit_s), format_seconds(totals.besides_s), kBesidesPoint,
         starts == 1 ? "" : fmt::format("; {:.0f} starts of {:.0f} s", starts, kStartS));
+    if (tests_s > 0) reason += fmt::format("; {} for the tests of nodes", format_seconds(tests_s));
   }
   return std::ceil(longest_s / kRoundS) * kRoundS;
 }

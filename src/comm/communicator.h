@@ -168,6 +168,10 @@ class Communicator {
   Work broadcast(const at::Tensor& tensor, int root) { return broadcast(tensor, tensor, root); }
   Work reduce(const at::Tensor& tensor, int root, ReduceOp op) { return reduce(tensor, tensor, root, op); }
 
+  // The seconds that the library itself expects one operation to take, without starting it. NaN if it does
+  // not say. All ranks call it for the same operation.
+  virtual double estimate_s(const Call& /*call*/) { return __builtin_nan(""); }
+
   // Operations between begin and end share one launch (ncclGroupStart/End). Every rank must start them in the
   // same order.
   virtual void group_begin() {}

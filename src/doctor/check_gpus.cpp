@@ -34,7 +34,8 @@ void check_shared(const World& world, Findings& findings) {
   }
   shared.report(
       findings, Severity::error, fmt::format("{} ranks use one GPU ({})", shared.most(), which),
-      "start one rank per GPU (mpirun --map-by ppr:GPUS:node, srun --ntasks-per-node=GPUS), or --device cpu");
+      "start one rank per GPU (mpirun --map-by ppr:GPUS:node, srun --ntasks-per-node=GPUS), or --device cpu",
+      /*is_of_job=*/true);
   emulated.report(findings, Severity::warning,
                   fmt::format("{} ranks share one GPU ({}) by NCCL_HOSTID", emulated.most(), which),
                   "use this for functional tests only: its timings are meaningless");

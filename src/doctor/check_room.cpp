@@ -55,7 +55,8 @@ void check_output(const World& world, Findings& findings) {
       here.report(findings, Severity::warning,
                   fmt::format("{} free where studies go ({} on {})",
                               format_bytes(static_cast<double>(node.disk_bytes)), node.output, rank.host),
-                  "make room, or write elsewhere with -o; what is finished is kept either way");
+                  "make room, or write elsewhere with -o; what is finished is kept either way",
+                  /*is_of_job=*/true);
     const auto setting = rank.variables.find("HDF5_USE_FILE_LOCKING");
     const std::string value = setting == rank.variables.end() ? "" : setting->second;
     // shardmark asks HDF5 for no locks; this variable overrides that.
@@ -69,7 +70,8 @@ void check_output(const World& world, Findings& findings) {
                       locks ? "HDF5_USE_FILE_LOCKING=" + value + " requires locks"
                             : "nothing prevents two runs from writing the same study"),
           "export HDF5_USE_FILE_LOCKING=FALSE (readers such as h5py need it, too), or write to another "
-          "file system");
+          "file system",
+          /*is_of_job=*/true);
   }
 }
 

@@ -21,6 +21,8 @@ struct Finding {
   std::string what;        // one line, with numbers
   std::string fix;         // one line: what to do
   std::string check = {};  // name of the check that found it
+  // It concerns what the user asked for, or where the study goes, and not the nodes of these ranks.
+  bool is_of_job = false;
 };
 std::string to_text(const Finding& finding);  // "ranks 0-3: what; fix", one line
 

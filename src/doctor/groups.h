@@ -42,8 +42,9 @@ class Affected {
   int64_t least() const { return least_; }
   int64_t most() const { return most_; }
   std::string hosts() const { return names_text(in_order_); }
-  void report(Findings& findings, Severity severity, const std::string& what, const std::string& fix) const {
-    if (any()) findings.push_back({severity, ranks_, what, fix});
+  void report(Findings& findings, Severity severity, const std::string& what, const std::string& fix,
+              bool is_of_job = false) const {
+    if (any()) findings.push_back({severity, ranks_, what, fix, {}, is_of_job});
   }
 
  private:

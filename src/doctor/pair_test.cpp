@@ -8,10 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "base/stats.h"
-#include "base/text.h"
 #include "base/units.h"
 
 namespace shardmark::doctor {
@@ -194,22 +192,15 @@ class Reporter {
             nodes_[i], 100 * share));
   }
 
-  // Names the ranks whose messages arrived with other values, and where their receivers are.
+  // Names the ranks that explain the messages that arrived with other values.
   void damaged() {
-    std::map<int, int64_t> within, across;
-    const auto add = [](const Phase& phase, std::map<int, int64_t>& wrong) {
-      for (const GroupSpeeds& group : phase.groups)
-        for (size_t i = 0; i < group.wrong_from.size(); ++i)
-          if (group.wrong_from[i] > 0) wrong[group.ranks[i]] += group.wrong_from[i];
-    };
-    add(test_.in_nodes, within);
-    add(test_.across, across);
-    for (const auto& [wrong, where, suspects] :
-         {std::tuple(&within, "its own node", "its device and memory"),
-          {&across, "other nodes", "its device, memory and network adapter"}})
-      for (const auto& [rank, count] : *wrong)
-        report_.wrong.push_back(fmt::format("{} of what {} sent to {} arrived with another value; look at {}",
-                                            counted(count, "element"), rank_name(rank), where, suspects));
+    std::vector<Damage> all;
+    for (const Phase* phase : {&test_.in_nodes, &test_.across})
+      for (const GroupSpeeds& group : phase->groups)
+        all.insert(all.end(), group.damage.begin(), group.damage.end());
+    for (const Blamed& one : blamed_for(std::move(all)))
+      report_.wrong.push_back(fmt::format("{}; look at device, memory and network adapter of {}", one.words,
+                                          rank_name(static_cast<int>(one.rank))));
   }
 
   // Names members that are slow with everyone, then single slow links. Returns the members that were named.
@@ -276,8 +267,7 @@ std::vector<GroupSpeeds> groups_from(const std::vector<Witness>& world, const st
     const Witness& one = world[rank];
     GroupSpeeds& group = groups[one.group];
     if (group.ranks.empty())
-      group = {std::vector<int>(static_cast<size_t>(one.size)), PairSpeeds(one.size), PairSpeeds(one.size),
-               std::vector<int64_t>(static_cast<size_t>(one.size))};
+      group = {std::vector<int>(static_cast<size_t>(one.size)), PairSpeeds(one.size), PairSpeeds(one.size)};
     group.ranks[static_cast<size_t>(one.member)] = static_cast<int>(rank);
     for (size_t i = 0; i < rounds.size(); ++i) {
       if (std::isnan(one.meetings[i].large_s)) continue;
@@ -286,11 +276,18 @@ std::vector<GroupSpeeds> groups_from(const std::vector<Witness>& world, const st
       // counts.
       group.messages.keep_best(one.member, other, 1 / one.meetings[i].message_s);
       group.bytes.keep_best(one.member, other, static_cast<double>(large_bytes) / one.meetings[i].large_s);
-      group.wrong_from[static_cast<size_t>(other)] += static_cast<int64_t>(one.meetings[i].wrong);
+      if (one.meetings[i].wrong > 0)  // members, until the ranks of all are known
+        group.damage.push_back({other, one.member, static_cast<int64_t>(one.meetings[i].wrong)});
     }
   }
   std::vector<GroupSpeeds> all;
-  for (auto& [key, group] : groups) all.push_back(std::move(group));
+  for (auto& [key, group] : groups) {
+    for (Damage& one : group.damage) {
+      one.sender = group.ranks[static_cast<size_t>(one.sender)];
+      one.receiver = group.ranks[static_cast<size_t>(one.receiver)];
+    }
+    all.push_back(std::move(group));
+  }
   return all;
 }
 

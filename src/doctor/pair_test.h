@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/damage.h"
 #include "base/ranges.h"
 #include "doctor/pairs.h"
 #include "doctor/verdicts.h"
@@ -34,9 +35,9 @@ struct GroupSpeeds {
   std::vector<int> ranks;  // [member], rank in the world
   // Exchanges of 8 B per second, and bytes per second in each direction of large exchanges.
   PairSpeeds messages{0}, bytes{0};
-  // Elements that arrived with another value than the member sent, by the member that sent them. Of each
-  // meeting one large exchange is compared, element by element.
-  std::vector<int64_t> wrong_from = {};
+  // Messages that arrived damaged, with ranks of the world. Of each meeting one large exchange is compared,
+  // element by element.
+  std::vector<Damage> damage = {};
 };
 
 // What one rank contributes to the gather: its group, its number there, and its times.

@@ -167,6 +167,12 @@ void warn_of_points(Suite& suite) {
 
 }  // namespace
 
+double longest_tests_s(const Acceptance& accept) {
+  constexpr double kBesides = 120;       // products, copies, connections
+  constexpr double kSlowStorage = 10e6;  // bytes/s, written and read back
+  return 2 * accept.pairs_s + static_cast<double>(accept.storage_bytes) / kSlowStorage + kBesides;
+}
+
 Suite parse_suite(const std::string& text, const std::string& path, const Overrides& overrides) {
   Suite suite;
   suite.path = path;

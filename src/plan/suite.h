@@ -35,6 +35,9 @@ struct Acceptance {
   std::string baseline;
 };
 
+// Seconds that these tests may take at most.
+double longest_tests_s(const Acceptance& accept);
+
 // The points of a suite before they are matched with a world: every axis is expanded and every choice
 // resolved. Here `ranks` may be kWorldSize, batch_size may be kLargest, and the batch_size of a
 // strong-scaling point is its global batch. make_plan replaces kWorldSize and the global batch by the point's

@@ -259,6 +259,11 @@ inline constexpr MeasureRow kMeasures[] = {
     {"network_received_bytes", "bytes/step",
      "received by all network ports of its nodes while steps were timed", &Measures::network_received_bytes,
      "received"},
+    {"network_sent_packets", "packets/step", "sent by all network ports of its nodes while steps were timed",
+     &Measures::network_sent_packets, "sent"},
+    {"network_received_packets", "packets/step",
+     "received by all network ports of its nodes while steps were timed", &Measures::network_received_packets,
+     "received"},
     {"network_retransmits", "",
      "packets that the network ports of its nodes and TCP sent again while steps were timed, and the "
      "time-outs "
@@ -269,7 +274,8 @@ inline constexpr MeasureRow kMeasures[] = {
      "errors, and links that went down",
      &Measures::network_losses, "lost"},
     {"network_congestion", "",
-     "congestion notifications and marks that the network ports of its nodes counted while steps were timed",
+     "congestion notifications and marks, and pause frames, that the network ports of its nodes counted "
+     "while steps were timed",
      &Measures::network_congestion, "congestion"},
     {"network_idle_ports", "",
      "network ports that sent less than 1 % of what the busiest port of their node sent, which is of the "
@@ -282,6 +288,10 @@ inline constexpr MeasureRow kMeasures[] = {
     {"busbw", "GB/s",
      "algbw x the operation's factor; of all_to_all_v what the busiest rank exchanges with others / time",
      &Measures::busbw_gb_s},
+    {"estimated_time", "s",
+     "what NCCL itself expects of the operation (ncclGroupSimulateEnd), on rank 0; only where the loaded "
+     "NCCL tells it",
+     &Measures::estimated_s, "NCCL's estimate"},
     {"num_wrong", "elements", "that differed from the expected value; -1: not verified",
      &Measures::num_wrong},
 };

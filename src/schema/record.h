@@ -95,12 +95,14 @@ struct Measures {
   int64_t num_load_units = 0;
   // what the network ports of all its nodes counted
   double network_sent_bytes = kNone, network_received_bytes = kNone;
+  double network_sent_packets = kNone, network_received_packets = kNone;
   double network_retransmits = kNone, network_losses = kNone, network_congestion = kNone;
   int64_t network_idle_ports = 0;
   std::string network_ports;
   // collectives
   double algbw_gb_s = kNone, busbw_gb_s = kNone;
   int64_t num_wrong = -1;
+  double estimated_s = kNone;  // by the library itself
 };
 
 struct Record {

@@ -113,8 +113,12 @@ Environment resumed(const std::string& path, const Environment& before, const En
   launches = (*before.facts).value("resumed", nlohmann::ordered_json::array());
   launches.push_back(std::move(launch));
   (*latest.facts).erase(kPlannedFact);
-  for (const char* const of_latest : {kPlannedFact, kResumeFact, kNodeTestsFact})
+  for (const char* const of_latest : {kPlannedFact, kResumeFact})
     if ((*now.facts).contains(of_latest)) (*latest.facts)[of_latest] = (*now.facts).at(of_latest);
+  // Tests of nodes are those of this start after those of the starts before.
+  (*latest.facts).erase(kNodeTestsFact);
+  for (const Environment* one : {&before, &now})
+    for (const NodeTests& tests : node_tests_of(*one)) keep(tests, latest);
   return latest;
 }
 

@@ -19,6 +19,7 @@ std::string brief_text(const std::string& axis, const std::string& text) {
 }
 
 std::string brief_text(const Point& point) {
+  if (!is_known_workload(point)) return "a point of the unknown kind '" + point.workload + "'";
   Point shorter = point;
   TrainingPoint& t = shorter.training;
   t.model = brief("model", t.model);

@@ -12,7 +12,8 @@ namespace shardmark {
 std::string brief_text(const std::string& axis, const Choice& choice);
 // The same for a choice that is stored as text.
 std::string brief_text(const std::string& axis, const std::string& text);
-// For example "training gpt2(layers=4) fsdp 2 ranks batch 4"; otherwise like to_text(point).
+// For example "training gpt2(layers=4) fsdp 2 ranks batch 4"; otherwise like to_text(point). The study of
+// another program may hold points of an unknown kind.
 std::string brief_text(const Point& point);
 // The strategy, and what auto became: "auto: fsdp(shard=gradients)".
 std::string strategy_text(const TrainingPoint& point);

@@ -36,6 +36,11 @@ void NetworkWatch::fill(Measures& measures) const {
   const auto steps = static_cast<double>(measures.num_steps);
   measures.network_sent_bytes = count(PortCount::sent) / steps;
   measures.network_received_bytes = count(PortCount::received) / steps;
+  // Not all drivers count packets.
+  if (count(PortCount::sent_packets) > 0)
+    measures.network_sent_packets = count(PortCount::sent_packets) / steps;
+  if (count(PortCount::received_packets) > 0)
+    measures.network_received_packets = count(PortCount::received_packets) / steps;
   measures.network_retransmits = count(PortCount::retransmitted);
   measures.network_losses = count(PortCount::lost);
   measures.network_congestion = count(PortCount::congested);

@@ -22,7 +22,8 @@ with h5py.File(given.study) as study:
     rank_nodes = list(study["environment/rank_nodes"].asstr()[:])
     texts = {name: list(study["points"][name].asstr()[:]) for name in ("id", "outcome", "operation", "transport")}
     numbers = {name: list(study["points"][name][:])
-               for name in ("bytes", "busbw", "repeat", "traffic_bytes", "network_sent_bytes", "network_received_bytes")}
+               for name in ("bytes", "busbw", "repeat", "traffic_bytes", "network_sent_bytes", "network_received_bytes",
+                            "network_sent_packets")}
 columns = texts | numbers
 points = [dict(zip(columns, row)) for row in zip(*columns.values())]
 
@@ -50,6 +51,8 @@ if given.wire:
         print(f"{point['operation'] or 'a step'}: the ports sent {sent / law:.3f} and received {received / law:.3f} x the formula")
         if point["operation"]:
             assert law <= sent <= 1.1 * law and law <= received <= 1.1 * law, f"{point['operation']}: {sent}, {received}, {law}"
+        # A packet of veth holds at most 64 KiB, and TCP acknowledges every second one or fewer.
+        assert point["network_sent_packets"] >= sent / 65536, f"{point['network_sent_packets']} packets of {sent} bytes"
 
 
 def rates(transport, size):

@@ -178,8 +178,8 @@ TEST(MachineNodeTests, MeasureEveryRank) {
     ASSERT_EQ(std::ssize(*tests.values(key)), world.size()) << key;
     for (const double value : *tests.values(key)) EXPECT_GT(value, 0) << key;
   }
-  for (const auto key : {node_tests::kWrongProduct, node_tests::kWrongSent})
-    EXPECT_EQ(*tests.values(key), std::vector<double>(static_cast<size_t>(world.size()))) << key;
+  EXPECT_EQ(*tests.values(node_tests::kWrongProduct), std::vector<double>(static_cast<size_t>(world.size())));
+  EXPECT_TRUE(tests.damage.empty());
   EXPECT_GT(tests.values(node_tests::kWritten)->front(), 0);
   EXPECT_GT(tests.values(node_tests::kRead)->front(), 0);
   if (world.size() > 1) {
@@ -190,18 +190,34 @@ TEST(MachineNodeTests, MeasureEveryRank) {
 }
 
 TEST(MachineNodeTests, StorageThatFailsSaysWhy) {
-  EXPECT_EQ(write_and_read("/nowhere", 1 << 20).trouble,
-            "cannot make a file of 4 MiB in /nowhere: No such file or directory");
-  const StorageTest works = write_and_read(std::filesystem::temp_directory_path(), 1 << 20);
+  int parts = 0;
+  const auto count = [&] { ++parts; };
+  EXPECT_EQ(
+      write_and_read("/nowhere", 1 << 20, count).trouble,
+      "cannot make a file of 1 MiB in /nowhere: No such file or directory; make room or mend it, or test "
+      "another folder: --set accept.folder=PATH");
+  EXPECT_EQ(parts, 0);
+  const StorageTest works = write_and_read(std::filesystem::temp_directory_path(), 3 << 20, count);
   EXPECT_EQ(works.trouble, "");
   EXPECT_GT(works.write_rate, 0);
+  EXPECT_EQ(parts, 6) << "written and read";
 }
 
 TEST(MachineNodeTests, ProductsHaveTheSameBitsEverywhere) {
-  const ProductTest one = multiply(at::kCPU), again = multiply(at::kCPU);
+  const ProductTest one = multiply(at::kCPU, 256), again = multiply(at::kCPU, 256);
   EXPECT_EQ(one.checksum, again.checksum);
   EXPECT_NE(one.checksum, 0);
   EXPECT_EQ(HostGroup::world().max(one.checksum), -HostGroup::world().max(-one.checksum));
+  EXPECT_NE(multiply(at::kCPU, 128).checksum, one.checksum);
+}
+
+TEST(MachineNodeTests, AProductIsWrongAgainstMostOrAgainstItself) {
+  EXPECT_EQ(wrong_products({7, 7, 7}), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(wrong_products({7, 5, 7}), (std::vector<double>{0, 1, 0}));
+  EXPECT_EQ(wrong_products({0, 7}), (std::vector<double>{1, 0})) << "the first contradicts itself";
+  EXPECT_EQ(wrong_products({0}), (std::vector<double>{1}));
+  for (const double one : wrong_products({5, 7})) EXPECT_TRUE(std::isnan(one)) << "nobody has a majority";
+  EXPECT_TRUE(wrong_products({}).empty());
 }
 
 TEST(MachineExchange, IsLedByOneRank) {

@@ -1,6 +1,7 @@
 // Reports about studies without usable measurements: a report says so and makes up no numbers.
 #include <gmock/gmock.h>
 
+#include "analysis/overview/overview.h"
 #include "analysis/report.h"
 #include "analysis_fixture.h"
 
@@ -23,6 +24,12 @@ std::string report_text(const std::vector<StudyData>& studies) {
       }
   }
   return text;
+}
+
+// Returns the first screen of the report as text.
+std::string first_screen(const std::vector<StudyData>& studies) {
+  const ReportData data(studies);
+  return to_text(overview_of(studies, data.points, data.unfinished, data.scaling), {});
 }
 
 // Returns points of all kinds. All of them have the same step time.
@@ -73,6 +80,12 @@ TEST(BadInput, PointsOfAnUnknownKindAreLeftOutAndNamed) {
   std::vector<Record> records = records_with(0.1);
   records.front().point.workload = "inference";
   EXPECT_THAT(report_text({study_of(records)}), HasSubstr("1 point is of a kind unknown to this version"));
+  for (Record& record : records) {
+    record.point.workload = "";
+    record.outcome = Outcome::failed;
+  }
+  EXPECT_THAT(report_text({study_of(records)}), HasSubstr("failed"));
+  EXPECT_THAT(first_screen({study_of(records)}), HasSubstr("such as a point of the unknown kind ''"));
 }
 
 TEST(BadInput, ValuesOfOtherProgramsDoNoHarm) {

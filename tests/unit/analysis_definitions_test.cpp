@@ -24,7 +24,7 @@ namespace {
 std::vector<Table> all_tables() {
   const MergedPoints none;
   std::vector<Table> tables = {studies_table({}),
-                               nodes_table({}, none),
+                               nodes_table({}),
                                reference_table({}),
                                rates_table({}),
                                collection_table({}),

@@ -37,5 +37,19 @@ TEST(Experts, OfOtherModelsAreNoTable) {
   EXPECT_TRUE(experts_table(merge_repeats(studies)).rows.empty());
 }
 
+// A damaged study may hold loads without experts, or of other numbers of layers and experts in a repeat.
+TEST(Experts, DamagedLoadsAreLeftOut) {
+  Record none = training_record("ddp", 2, 4, 0.1);
+  none.samples.push_back({"expert_load", 1, 0, {}});
+  const std::vector<StudyData> empty = {study_of({none})};
+  EXPECT_TRUE(experts_table(merge_repeats(empty)).rows.empty());
+  Record other = training_record("ddp", 2, 4, 0.1);
+  other.samples.push_back({"expert_load", 1, 2, {1, 1}});
+  other.point.repeat = 1;
+  other.id = point_id(other.point);
+  const std::vector<StudyData> unlike = {study_of({loaded({10, 30, 0, 0, 10, 10, 10, 10}), other})};
+  EXPECT_EQ(experts_table(merge_repeats(unlike)).rows.size(), 2U);
+}
+
 }  // namespace
 }  // namespace shardmark

@@ -31,6 +31,9 @@ class Machine {
   }
   void remove(const std::string& folder) const { std::filesystem::remove_all(scratch_ / folder); }
   std::vector<PortReading> read() const { return read_ports(scratch_ / "."); }
+  std::vector<PortReading> read(const std::function<Counters(const std::string&)>& driver) const {
+    return read_ports(scratch_ / ".", driver);
+  }
 
  private:
   ScratchDirectory scratch_;
@@ -50,7 +53,8 @@ TEST(NetworkPorts, AMachineWithoutAny) {
 TEST(NetworkPorts, Mlx5CountsWordsOfFourBytes) {
   const Machine machine;
   machine.rdma("mlx5_0", "rate", "400 Gb/sec (4X NDR)");
-  for (const char* counter : {"counters/port_xmit_data", "counters/port_rcv_data"})
+  for (const char* counter : {"counters/port_xmit_data", "counters/port_rcv_data",
+                              "counters/port_xmit_packets", "counters/port_rcv_packets"})
     machine.rdma("mlx5_0", counter, "1000");
   for (const char* counter :
        {"hw_counters/packet_seq_err", "counters/symbol_error", "hw_counters/np_cnp_sent"})
@@ -60,12 +64,51 @@ TEST(NetworkPorts, Mlx5CountsWordsOfFourBytes) {
   EXPECT_EQ(before[0].rate_gbit_s, 400);
   machine.rdma("mlx5_0", "counters/port_xmit_data", "251000");
   machine.rdma("mlx5_0", "counters/port_rcv_data", "1500");
+  machine.rdma("mlx5_0", "counters/port_xmit_packets", "1250");
+  machine.rdma("mlx5_0", "counters/port_rcv_packets", "1040");
   machine.rdma("mlx5_0", "hw_counters/packet_seq_err", "9");
   machine.rdma("mlx5_0", "counters/symbol_error", "8");
   machine.rdma("mlx5_0", "hw_counters/np_cnp_sent", "17");
   const auto uses = ports_between(before, machine.read());
-  EXPECT_THAT(uses.at(0).counts, ElementsAre(1e6, 2000, 2, 1, 10));
+  EXPECT_THAT(uses.at(0).counts, ElementsAre(1e6, 2000, 250, 40, 2, 1, 10));
   EXPECT_EQ(uses[0].troubles, "symbol_error +1, packet_seq_err +2");
+}
+
+// Drivers have hundreds of counters. Of those about pause frames only some count each frame once.
+TEST(NetworkPorts, PauseFramesAreCountedOnce) {
+  for (const char* name :
+       {"rx_prio3_pause", "tx_global_pause", "rx_pause_frames", "tx_pfc_ena_frames_pri3", "link_xoff_rx.nic",
+        "tx_priority_3_xoff.nic", "port.link_xoff_tx", "rx_xoff", "tx_pause"})
+    EXPECT_TRUE(counts_pause_frames(name)) << name;
+  for (const char* name : {"rx_pause_ctrl_phy", "rx_prio3_pause_duration", "tx_prio3_pause_transition",
+                           "tx_pause_storm_warning_events", "rx_global_pause_transition", "link_xon_rx.nic",
+                           "rx_packets", "pause", ""})
+    EXPECT_FALSE(counts_pause_frames(name)) << name;
+}
+
+TEST(NetworkPorts, PauseFramesOfDriversAreCongestion) {
+  const Machine machine;
+  machine.interface("eth0", "type", "1");
+  machine.interface("eth0", "statistics/tx_bytes", "5");
+  Counters of_driver = {{"tx_prio3_pause", 100}, {"rx_global_pause", 7}, {"rx_pause_ctrl_phy", 107}};
+  const auto read = [&] {
+    return machine.read([&](const std::string& name) { return name == "eth0" ? of_driver : Counters(); });
+  };
+  const auto before = read();
+  of_driver["tx_prio3_pause"] += 20;
+  of_driver["rx_global_pause"] += 3;
+  of_driver["rx_pause_ctrl_phy"] += 23;
+  of_driver["tx_prio4_pause"] = 1000;  // a counter that is new counts nothing
+  const auto uses = ports_between(before, read());
+  EXPECT_EQ(uses.at(0).count(PortCount::congested), 23);
+  EXPECT_EQ(uses[0].troubles, "");
+}
+
+// The loopback's driver has no counters, and an interface that is not there neither.
+TEST(NetworkPorts, DriversOfThisMachineAreAsked) {
+  EXPECT_TRUE(driver_counters("lo").empty());
+  EXPECT_TRUE(driver_counters("nowhere0").empty());
+  EXPECT_TRUE(driver_counters(std::string(100, 'x')).empty());
 }
 
 TEST(NetworkPorts, DriversHaveTheirOwnWords) {
@@ -93,7 +136,7 @@ TEST(NetworkPorts, DriversHaveTheirOwnWords) {
     set(driver.lost, 102);
     set(driver.congestion, 103);
     machine.rdma(driver.device, "counters/port_xmit_data", "250");
-    EXPECT_THAT(ports_between(before, machine.read()).at(0).counts, ElementsAre(1000, 2000, 1, 2, 3))
+    EXPECT_THAT(ports_between(before, machine.read()).at(0).counts, ElementsAre(1000, 2000, 0, 0, 1, 2, 3))
         << driver.device;
   }
 }
@@ -155,7 +198,7 @@ TEST(NetworkPorts, PortsAndCountersThatVanishOrAreNew) {
   machine.rdma("mlx5_3", "counters/symbol_error", "9");
   const auto uses = ports_between(before, machine.read());
   ASSERT_EQ(uses.size(), 3u);
-  EXPECT_THAT(uses[0].counts, ElementsAre(0, 0, 0, 0, 0));
+  EXPECT_THAT(uses[0].counts, ElementsAre(0, 0, 0, 0, 0, 0, 0));
   EXPECT_TRUE(uses[1].has_vanished);
   const NetworkUse use = network_use({{"node1", uses}});
   EXPECT_EQ(use.remarks, "node1 mlx5_1/1: gone");

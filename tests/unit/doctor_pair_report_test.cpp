@@ -87,7 +87,7 @@ TEST(DoctorPairReport, ANodeIsSlow) {
   EXPECT_THAT(text, HasSubstr("3 node4  "));
 }
 
-// What a rank sends arrives damaged, and its own node is told from others.
+// What a rank sends arrives damaged at all of its partners.
 TEST(DoctorPairReport, DamagedMessagesNameTheirSender) {
   std::vector<Witness> world;
   for (int rank = 0; rank < kRanks; ++rank) {
@@ -107,8 +107,8 @@ TEST(DoctorPairReport, DamagedMessagesNameTheirSender) {
   for (int rank = 0; rank < kRanks; ++rank) hosts.push_back("node" + std::to_string(rank / kLocal + 1));
   EXPECT_THAT(
       report_pairs(test, hosts).wrong,
-      ElementsAre("14 elements of what rank 7 (node3) sent to its own node arrived with another value; "
-                  "look at its device and memory"));
+      ElementsAre("14 elements of what rank 7 sent to 2 ranks arrived with another value; look at device, "
+                  "memory and network adapter of rank 7 (node3)"));
 }
 
 // Only small messages are slow: a third of the usual speed, while the bandwidth is normal.

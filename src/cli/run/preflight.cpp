@@ -3,8 +3,10 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -73,7 +75,8 @@ Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::stri
                     bool judges_nodes) {
   Preflight found = gather_facts(flags, ranks, output, judges_nodes);
   together(*ranks.world, [&] {
-    if (const std::string stopper = found.stopper(); !stopper.empty() && !judges_nodes)
+    if (const std::string stopper = found.stopper();
+        !stopper.empty() && (!judges_nodes || found.is_stopped_for_all()))
       throw UsageError(stopper);
   });
   return found;
@@ -83,6 +86,20 @@ std::string Preflight::stopper() const {
   for (const doctor::Finding& finding : findings)
     if (finding.severity == doctor::Severity::error) return to_text(finding);
   return "";
+}
+
+bool Preflight::is_stopped_for_all() const {
+  const auto hosts_of = [&](const auto& numbers) {
+    std::set<std::string> hosts;
+    for (const int rank : numbers) hosts.insert(ranks[static_cast<size_t>(rank)].host);
+    return hosts.size();
+  };
+  std::set<std::string> all;
+  for (const doctor::RankFacts& rank : ranks) all.insert(rank.host);
+  return std::any_of(findings.begin(), findings.end(), [&](const doctor::Finding& finding) {
+    return finding.severity == doctor::Severity::error &&
+           (finding.is_of_job || hosts_of(finding.ranks) == all.size());
+  });
 }
 
 void Preflight::look_at_layouts(const std::vector<Point>& points) {

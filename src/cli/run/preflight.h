@@ -24,14 +24,16 @@ struct Preflight {
   void keep_in(Environment& environment) const;  // on rank 0
   // The first finding that would stop a run, in one line; empty if there is none. On rank 0.
   std::string stopper() const;
+  // Whether such a finding concerns the job, or all nodes alike, so that it says nothing about any of them.
+  bool is_stopped_for_all() const;
 };
 
 // `output` is the study to be written; empty if there is none. Collective: two small gathers, and half a
 // second in which all ranks sleep, so that the load by other processes can be measured.
 Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::string& output,
                        bool judges_nodes = false);
-// The same; a finding that would stop a run ends it here with one line, unless nodes are to be judged: then
-// it is evidence, and nothing is measured.
+// The same; a finding that would stop a run ends it here with one line. Where nodes are to be judged, it does
+// so only if it concerns all of them alike; one about some nodes is evidence, and nothing is measured.
 Preflight preflight(const WorldFlags& flags, const Ranks& ranks, const std::string& output,
                     bool judges_nodes = false);
 

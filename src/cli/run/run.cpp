@@ -75,7 +75,9 @@ void require_free_traces(const RunFlags& run, const std::vector<Point>& points,
       require_free(trace_path(run.trace, point), run.overwrite, {});
 }
 
-Sweep make_sweep(Suite suite, const Flags& flags, const Ranks& ranks, at::Device device) {
+// If the preflight found something that stops the sweep (`is_stopped`), no points are left to measure, and
+// all stay to be measured by a later start.
+Sweep make_sweep(Suite suite, const Flags& flags, const Ranks& ranks, at::Device device, bool is_stopped) {
   World world{.ranks = ranks.world->size(),
               .ranks_per_node = ranks.session->local_size(),
               .precisions = native_precisions(device),
@@ -93,6 +95,7 @@ Sweep make_sweep(Suite suite, const Flags& flags, const Ranks& ranks, at::Device
     world.transport = transport_for(run.world, device);
     sweep.plan = points_in_order(sweep.suite, world);
     refuse_unused(run, sweep.suite, sweep.plan);
+    if (is_stopped) return;
     sweep.points = points_of_this_start(sweep.plan, run.world, sweep.suite.path, flags.repetition);
     check_transports(sweep.points, world.transport, device);
     check_data(sweep.points);
@@ -105,15 +108,6 @@ Sweep make_sweep(Suite suite, const Flags& flags, const Ranks& ranks, at::Device
   if (ranks.world->rank() == 0)
     for (const std::string& warning : sweep.suite.warnings) log_warning(warning);
   return sweep;
-}
-
-// Skips all points, because the preflight found something that stops a run. `reason` counts on rank 0.
-void skip_all(const HostGroup& world, const std::string& reason, Sweep& sweep) {
-  const std::string shared = world.broadcast(reason, 0);
-  if (shared.empty()) return;
-  for (std::vector<Point>* points : {&sweep.plan, &sweep.points})
-    for (Point& point : *points)
-      if (point.impossible.empty()) point.impossible = "the preflight found: " + shared;
 }
 
 // Selects the failed points of this plan, including the batches tried by its searches for the largest batch.
@@ -290,21 +284,20 @@ int run(const Flags& flags) {
 
   // Find problems that would distort the numbers before anything is measured (src/doctor).
   heartbeat.stage("preflight");
-  const bool judges_nodes = suite.accept.has_value();
-  Preflight checked = preflight(flags.run.world, ranks, flags.output, judges_nodes);
+  const std::optional<Acceptance> accept = agreed_acceptance(world, suite);
+  Preflight checked = preflight(flags.run.world, ranks, flags.output, accept.has_value());
   const at::Device device = checked.device;
+  const std::string stopper = world.broadcast(checked.stopper(), 0);
 
   // Expand the suite into points; points that cannot run get their reason.
   heartbeat.stage("making the plan");
-  Sweep sweep = make_sweep(std::move(suite), flags, ranks, device);
+  const Sweep sweep = make_sweep(std::move(suite), flags, ranks, device, !stopper.empty());
   checked.look_at_layouts(sweep.points);
 
   // Test every node, if the suite ends with a verdict on each.
   std::optional<NodeTests> tests;
-  if (judges_nodes) {
-    tests = test_nodes(sweep.suite, flags.run.world, ranks, checked);
-    skip_all(world, checked.stopper(), sweep);
-  }
+  if (accept)
+    tests = test_nodes(*accept, sweep.suite.path, flags.run.world, ranks, checked, !stopper.empty());
 
   // Measure the peak FLOP/s of this machine with a matrix product in each precision.
   heartbeat.stage("measuring the peaks of this machine");
@@ -336,8 +329,14 @@ int run(const Flags& flags) {
 
   // Turn the journal into one HDF5 file.
   publish(flags, ranks, sweep, study);
-  if (world.rank() == 0 && !flags.run.quiet) log_line(last_line(summary, sweep, flags, world));
-  return summary.num_bad == 0 ? kDone : kWrong;
+  if (world.rank() == 0 && !stopper.empty())
+    log_warning(
+        fmt::format("nothing was measured, so all points are to go: {}; study: {}", stopper, flags.output));
+  else if (world.rank() == 0 && !flags.run.quiet)
+    log_line(last_line(summary, sweep, flags, world));
+  // launch judges the nodes itself.
+  const bool is_faulty = tests && world.broadcast(static_cast<int64_t>(tests->has_faults()), 0) != 0;
+  return summary.num_bad == 0 && (!is_faulty || is_launched()) ? kDone : kWrong;
 }
 
 std::function<int()> define_run(CLI::App& app) {

@@ -59,11 +59,13 @@ Ranks::~Ranks() {
 at::Device choose_device(const WorldFlags& flags, const MpiSession& session, const HostGroup& world,
                          bool judges_nodes) {
   at::Device device{at::kCPU};
+  const int gpus = flags.device == "cpu" ? 0 : num_gpus();
+  // A scheduler may show each rank one GPU of its own; the preflight checks whether they differ.
+  const bool one_each = gpus == 1;
+  const bool lacks_gpus = gpus > 0 && session.local_size() > gpus && !one_each;
+  const bool all_lack_gpus = world.max(lacks_gpus ? int64_t{0} : int64_t{1}) == 0;
   together(world, [&] {
-    const int gpus = flags.device == "cpu" ? 0 : num_gpus();
-    // A scheduler may show each rank one GPU of its own; the preflight checks whether they differ.
-    const bool one_each = gpus == 1;
-    if (gpus > 0 && session.local_size() > gpus && !one_each && !judges_nodes)
+    if (lacks_gpus && (!judges_nodes || all_lack_gpus))
       throw UsageError(host_name() + " shows " + std::to_string(gpus) + " GPUs to a rank" + by_list() +
                        ", for " + std::to_string(session.local_size()) +
                        " ranks; start at most one rank per GPU, let each see all of them (srun "
@@ -73,6 +75,11 @@ at::Device choose_device(const WorldFlags& flags, const MpiSession& session, con
     try {
       use_device(device);
     } catch (const std::exception& error) {  // used exclusively, prohibited, or faulty
+      if (judges_nodes) {
+        log_warning(host_name() + ", GPU " + std::to_string(index) + ": " + first_line(error.what()));
+        device = at::Device(at::kCPU);
+        return;
+      }
       throw SystemError(host_name() + ", GPU " + std::to_string(index) + ": " + first_line(error.what()) +
                         "; `nvidia-smi -q` and `dmesg | grep -i xid` there show more");
     }

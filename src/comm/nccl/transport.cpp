@@ -155,6 +155,24 @@ ncclResult_t enqueue(const Call& call, int rank, int size, ncclComm_t comm, cuda
   return exchange(messages_of(call, rank, size), comm, stream);
 }
 
+#ifdef NCCL_SIM_INFO_INITIALIZER  // from NCCL 2.22 on
+// The seconds that NCCL expects the operation to take. NaN where the loaded NCCL is older, or does not say,
+// as of messages between two ranks.
+double simulated_s(const Call& call, int rank, int size, ncclComm_t comm, cudaStream_t stream) {
+  using SimulateEnd = ncclResult_t(ncclSimInfo_t*);
+  static const auto simulate_end = found<SimulateEnd>("ncclGroupSimulateEnd");
+  if (simulate_end == nullptr) return __builtin_nan("");
+  GPU_CHECK(ncclGroupStart());
+  const ncclResult_t enqueued = enqueue(call, rank, size, comm, stream);
+  ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+  const ncclResult_t simulated = simulate_end(&info);  // closes the group, and launches nothing
+  GPU_CHECK(enqueued);
+  return simulated == ncclSuccess && info.estimatedTime > 0 ? info.estimatedTime * 1e-6 : __builtin_nan("");
+}
+#else
+double simulated_s(const Call&, int, int, ncclComm_t, cudaStream_t) { return __builtin_nan(""); }
+#endif
+
 // The stream of a new communicator: its own, or one for all communicators if NCCL cannot order launches.
 // Note [Order of launches] says why.
 std::shared_ptr<const c10::Stream> stream_of(at::Device device) {
@@ -193,6 +211,11 @@ class NcclCommunicator final : public Communicator {
     const auto done = std::move(grouped_);
     GPU_CHECK(ncclGroupEnd());  // enqueues the operations
     done->record(stream_);
+  }
+
+  double estimate_s(const Call& call) override {
+    const c10::cuda::CUDAGuard guard(device_);
+    return simulated_s(call, rank(), size(), comm_->get(), stream_);
   }
 
   std::shared_ptr<void> in_order() override { return std::make_shared<c10::cuda::CUDAStreamGuard>(stream_); }

@@ -57,6 +57,7 @@ class Checked final : public Communicator {
   int size() const override { return inner_->size(); }
   at::Device device() const override { return inner_->device(); }
   std::string transport() const override { return inner_->transport(); }
+  double estimate_s(const Call& call) override { return inner_->estimate_s(call); }
   at::Tensor allocate(int64_t numel, at::ScalarType dtype) override { return inner_->allocate(numel, dtype); }
   void group_begin() override { inner_->group_begin(); }
   void group_end() override { inner_->group_end(); }

@@ -10,14 +10,20 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/stats.h"
+#include "base/units.h"
 #include "device/device.h"
+#include "device/meter.h"
 #include "schema/file.h"
 
 namespace shardmark::machine {
@@ -59,39 +65,38 @@ std::vector<double> times_of(at::Device device, const std::function<void()>& wor
   return seconds;
 }
 
-// Writes `bytes` of chunks that all differ, and syncs. Returns false on an error (errno).
-bool write_all(int file, std::vector<uint64_t>& chunk, int64_t num_chunks) {
-  for (int64_t i = 0; i < num_chunks; ++i) {
-    std::fill(chunk.begin(), chunk.end(), mix(static_cast<uint64_t>(i)));
-    size_t done = 0;
-    const size_t size = chunk.size() * sizeof(uint64_t);
-    while (done < size) {
-      const ssize_t wrote = ::write(file, reinterpret_cast<const char*>(chunk.data()) + done, size - done);
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote <= 0) return false;
-      done += static_cast<size_t>(wrote);
-    }
-  }
-  return ::fsync(file) == 0;
+constexpr int64_t kPart = 1 << 20;  // bytes of a file that are written at once
+using PartOfFile = std::vector<uint64_t>;
+
+// The content of a part, which differs from that of all others.
+void fill(PartOfFile& part, int64_t number) {
+  std::fill(part.begin(), part.end(), mix(static_cast<uint64_t>(number)));
 }
 
-// Returns the number of bytes that came back as they were written.
-int64_t read_all(int file, std::vector<uint64_t>& chunk, int64_t num_chunks) {
-  int64_t right = 0;
-  for (int64_t i = 0; i < num_chunks; ++i) {
-    size_t done = 0;
-    const size_t size = chunk.size() * sizeof(uint64_t);
-    while (done < size) {
-      const ssize_t got = ::read(file, reinterpret_cast<char*>(chunk.data()) + done, size - done);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return right;
-      done += static_cast<size_t>(got);
-    }
-    const uint64_t value = mix(static_cast<uint64_t>(i));
-    if (!std::all_of(chunk.begin(), chunk.end(), [&](uint64_t word) { return word == value; })) return right;
-    right += static_cast<int64_t>(size);
+// Moves all bytes of a part by read or write. Returns false on an error or at the end of the file (errno 0).
+template <class Move>
+bool moves_all(const Move& move, char* data) {
+  errno = 0;
+  for (int64_t done = 0; done < kPart;) {
+    const ssize_t moved = move(data + done, static_cast<size_t>(kPart - done));
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved <= 0) return false;
+    done += moved;
   }
-  return right;
+  return true;
+}
+
+// Bytes that a test may take on this device.
+int64_t room_for_test(at::Device device, int64_t most) {
+  const int64_t limit = meter::limit() > 0 ? meter::limit() : device_memory_bytes(device);
+  const int64_t free = device_memory_bytes(device) - device_used_bytes(device);
+  return std::min({most, limit / 8, free / 4});
+}
+
+int64_t size_of_product(at::Device device) {
+  constexpr int64_t kBytes = int64_t{1} << 29;  // of four matrices of 8192 x 8192 in bf16
+  if (!device.is_cuda()) return 512;
+  return room_for_test(device, kBytes) == kBytes ? 8192 : 2048;
 }
 
 // On rank 0, the values of a test by rank.
@@ -103,8 +108,8 @@ class Tests {
 
   NodeTests run() {
     compute();
-    exchange();
     store();
+    exchange();
     return std::move(tests_);
   }
 
@@ -116,23 +121,54 @@ class Tests {
     if (world_.rank() == 0) tests_.by_rank[std::string(key)] = std::move(all);
   }
 
+  // Runs what a rank does alone. An error is the result of this rank, and the others go on.
+  template <class Test>
+  void alone(const char* what, const Test& test) {
+    try {
+      test();
+    } catch (const std::exception& error) {
+      trouble_ =
+          fmt::format("{} failed: {}; look at this device and its memory", what, first_line(error.what()));
+    }
+  }
+
+  // Keeps the trouble of all ranks. Returns whether there was any, the same on all ranks.
+  bool keep_troubles() {
+    const std::vector<std::string> all = world_.gather(std::exchange(trouble_, ""));
+    bool any = false;
+    for (size_t rank = 0; rank < all.size(); ++rank) {
+      if (all[rank].empty()) continue;
+      tests_.found.push_back({"error", {static_cast<int64_t>(rank)}, all[rank]});
+      any = true;
+    }
+    return world_.broadcast(static_cast<int64_t>(any), 0) != 0;
+  }
+
   void compute() {
+    ProductTest product;
+    double rate = NAN;
     begin("a matrix product on every rank");
-    const ProductTest product = multiply(options_.device);
-    keep(node_tests::kProductS, product.median_s);
+    // All ranks multiply matrices of one size, so the rank with the least memory decides.
+    const int64_t size = -world_.max(-size_of_product(options_.device));
+    alone("a matrix product", [&] { product = multiply(options_.device, size); });
     begin("copies of memory on every rank");
-    keep(node_tests::kCopied, copy_rate(options_.device));
+    alone("copying memory", [&] { rate = copy_rate(options_.device); });
+    empty_caches(options_.device);
+    keep(node_tests::kProductS, product.median_s);
+    keep(node_tests::kCopied, rate);
     // A checksum has more bits than a double holds, so its halves travel.
     const Values halves = world_.gather(Values{static_cast<double>(product.checksum >> 32),
                                                static_cast<double>(product.checksum & 0xffffffff)});
-    if (world_.rank() != 0) return;
-    std::map<std::pair<double, double>, int> seen;
-    for (size_t i = 0; i < halves.size(); i += 2) ++seen[{halves[i], halves[i + 1]}];
-    const auto most = std::max_element(seen.begin(), seen.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    Values& wrong = tests_.by_rank[std::string(node_tests::kWrongProduct)];
+    has_computed_ = !keep_troubles();
+    if (world_.rank() != 0 || !has_computed_) return;
+    std::vector<int64_t> checksums;
     for (size_t i = 0; i < halves.size(); i += 2)
-      wrong.push_back(std::pair(halves[i], halves[i + 1]) == most->first ? 0 : 1);
+      checksums.push_back(static_cast<int64_t>(halves[i]) << 32 | static_cast<int64_t>(halves[i + 1]));
+    Values wrong = wrong_products(checksums);
+    if (std::any_of(wrong.begin(), wrong.end(), [](double x) { return std::isnan(x); }))
+      tests_.notes.emplace_back(
+          "ranks returned different results for the same matrix product, and no result is that of most");
+    tests_.by_rank[std::string(node_tests::kWrongProduct)] = std::move(wrong);
   }
 
   // What a rank reaches with its partners: the upper quartile, or of few partners the best, because a partner
@@ -143,49 +179,62 @@ class Tests {
   }
 
   void exchange() {
+    if (!has_computed_) {
+      if (world_.rank() == 0)
+        tests_.notes.emplace_back("messages were not tested, because a rank could not compute");
+      return;
+    }
     const doctor::PairTest test = measure_pairs(world_, options_);
     if (world_.rank() != 0) return;
-    Values wrong(static_cast<size_t>(world_.size()), 0);
-    const auto add = [&](const doctor::Phase& phase, std::string_view bandwidth, std::string_view latency) {
+    const auto add = [&](const doctor::Phase& phase, const char* what, std::string_view bandwidth,
+                         std::string_view latency) {
       if (phase.num_rounds == 0) return;
-      Values bytes(wrong.size(), NAN), seconds(wrong.size(), NAN);
-      for (const doctor::GroupSpeeds& group : phase.groups)
+      const auto num_done = static_cast<int>(phase.plan.rounds.size());
+      if (num_done < phase.num_rounds)
+        tests_.notes.push_back(
+            fmt::format("of {} rounds of pairs {}, {} fitted into {}: give accept.pairs more time",
+                        phase.num_rounds, what, num_done, format_seconds(options_.budget_s)));
+      Values bytes(static_cast<size_t>(world_.size()), NAN), seconds = bytes;
+      for (const doctor::GroupSpeeds& group : phase.groups) {
+        tests_.damage.insert(tests_.damage.end(), group.damage.begin(), group.damage.end());
         for (size_t i = 0; i < group.ranks.size(); ++i) {
           const auto rank = static_cast<size_t>(group.ranks[i]);
-          wrong[rank] += static_cast<double>(group.wrong_from[i]);
           const auto members = static_cast<int>(group.ranks.size()), member = static_cast<int>(i);
           bytes[rank] = reached(group.bytes.measured_of(member), members);
           seconds[rank] = 1 / reached(group.messages.measured_of(member), members);
         }
+      }
       tests_.by_rank[std::string(bandwidth)] = std::move(bytes);
       if (!latency.empty()) tests_.by_rank[std::string(latency)] = std::move(seconds);
     };
-    add(test.in_nodes, node_tests::kInNode, "");
-    add(test.across, node_tests::kBetweenNodes, node_tests::kMessageS);
-    tests_.by_rank[std::string(node_tests::kWrongSent)] = std::move(wrong);
+    add(test.in_nodes, "in nodes", node_tests::kInNode, "");
+    add(test.across, "of nodes", node_tests::kBetweenNodes, node_tests::kMessageS);
   }
 
   void store() {
-    if (options_.storage_bytes == 0) return;
+    const bool is_first = world_.first_rank_on_node() == world_.rank();
     begin("a file of every node");
     StorageTest own;
-    std::string folder = options_.folder;
-    if (world_.first_rank_on_node() == world_.rank()) {
+    int64_t part = 0;
+    if (is_first) {
       std::error_code none;
+      std::string folder = options_.folder;
       if (folder.empty()) folder = std::filesystem::temp_directory_path(none).string();
-      own = write_and_read(folder.empty() ? "/tmp" : folder, options_.storage_bytes);
+      own = write_and_read(folder.empty() ? "/tmp" : folder, options_.storage_bytes, [&] {
+        if (options_.heartbeat != nullptr) options_.heartbeat->block("a file of every node", part++);
+      });
     }
+    trouble_ = own.trouble;
     keep(node_tests::kWritten, own.write_rate);
     keep(node_tests::kRead, own.read_rate);
-    const std::vector<std::string> troubles = world_.gather(own.trouble);
-    for (size_t rank = 0; rank < troubles.size(); ++rank)
-      if (!troubles[rank].empty())
-        tests_.found.push_back({"error", {static_cast<int64_t>(rank)}, troubles[rank]});
+    keep_troubles();
   }
 
   const HostGroup& world_;
   const NodeTestOptions& options_;
   NodeTests tests_;
+  std::string trouble_;  // of this rank
+  bool has_computed_ = false;
 };
 
 }  // namespace
@@ -194,8 +243,7 @@ NodeTests test_nodes(const HostGroup& world, const NodeTestOptions& options) {
   return Tests(world, options).run();
 }
 
-ProductTest multiply(at::Device device) {
-  const int64_t n = device.is_cuda() ? 8192 : 512;
+ProductTest multiply(at::Device device, int64_t n) {
   const at::Tensor a = entries(n, 1, device), b = entries(n, 2, device);
   const at::Tensor first = at::mm(a, b);  // libraries load, and choose a kernel
   at::Tensor product = at::empty_like(first);
@@ -203,8 +251,21 @@ ProductTest multiply(at::Device device) {
   return {median(seconds), product.equal(first) ? checksum_of(first) : 0};
 }
 
+std::vector<double> wrong_products(const std::vector<int64_t>& checksums) {
+  std::map<int64_t, size_t> seen;
+  for (const int64_t one : checksums) ++seen[one];
+  seen.erase(0);
+  const auto most = std::max_element(seen.begin(), seen.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const bool has_majority = most != seen.end() && (seen.size() == 1 || 2 * most->second > checksums.size());
+  std::vector<double> wrong;
+  for (const int64_t one : checksums)
+    wrong.push_back(one == 0 ? 1 : !has_majority ? NAN : one == most->first ? 0 : 1);
+  return wrong;
+}
+
 double copy_rate(at::Device device) {
-  const int64_t bytes = device.is_cuda() ? int64_t{1} << 30 : int64_t{1} << 26;
+  const int64_t bytes = room_for_test(device, device.is_cuda() ? int64_t{1} << 30 : int64_t{1} << 26) / 2;
   const at::Tensor from = at::ones({bytes}, at::TensorOptions(device).dtype(at::kByte));
   at::Tensor to = at::empty_like(from);
   to.copy_(from);
@@ -212,35 +273,53 @@ double copy_rate(at::Device device) {
   return 2 * static_cast<double>(bytes) / median(seconds);
 }
 
-StorageTest write_and_read(const std::string& folder, int64_t bytes) {
-  constexpr int64_t kChunk = 4 << 20;
-  const int64_t num_chunks = std::max<int64_t>(1, bytes / kChunk);
-  std::vector<uint64_t> chunk(kChunk / sizeof(uint64_t));
+StorageTest write_and_read(const std::string& folder, int64_t bytes, const std::function<void()>& on_part) {
+  const int64_t num_parts = std::max<int64_t>(1, bytes / kPart);
+  PartOfFile part(kPart / sizeof(uint64_t)), right(part.size());
+  auto* const data = reinterpret_cast<char*>(part.data());
   std::string name = folder + "/shardmark-storage-XXXXXX";
-  StorageTest result;
   const File file(mkstemp(name.data()));
-  const auto fail = [&](const char* what) {
-    result = {};
-    result.trouble = fmt::format("cannot {} a file of {} MiB in {}: {}", what, num_chunks * (kChunk >> 20),
-                                 folder, std::strerror(errno));
+  const auto failed = [&](const char* what) {
+    StorageTest result;
+    result.trouble = fmt::format(
+        "cannot {} a file of {} MiB in {}: {}; make room or mend it, or test another folder: "
+        "--set accept.folder=PATH",
+        what, num_parts, folder, std::strerror(errno));
     return result;
   };
-  if (!file) return fail("make");
+  if (!file) return failed("make");
   unlink(name.c_str());  // it goes with this process, whatever happens
-  const double written = static_cast<double>(num_chunks * kChunk);
+  const auto rate_since = [&](double begin) {
+    return static_cast<double>(num_parts * kPart) / (now_s() - begin);
+  };
+  StorageTest result;
   double begin = now_s();
-  if (!write_all(file.get(), chunk, num_chunks)) return fail("write");
-  result.write_rate = written / (now_s() - begin);
+  for (int64_t i = 0; i < num_parts; ++i) {
+    fill(part, i);
+    if (!moves_all([&](char* at, size_t size) { return ::write(file.get(), at, size); }, data))
+      return failed("write");
+    on_part();
+  }
+  if (fsync(file.get()) != 0) return failed("write");
+  result.write_rate = rate_since(begin);
   posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
-  if (lseek(file.get(), 0, SEEK_SET) != 0) return fail("read");
-  errno = 0;
+  if (lseek(file.get(), 0, SEEK_SET) != 0) return failed("read");
   begin = now_s();
-  const int64_t right = read_all(file.get(), chunk, num_chunks);
-  result.read_rate = written / (now_s() - begin);
-  if (right == num_chunks * kChunk) return result;
-  if (errno != 0) return fail("read");
-  result.trouble = fmt::format("other bytes came back from a file in {} than were written, from byte {} on",
-                               folder, right);
+  for (int64_t i = 0; i < num_parts; ++i) {
+    const bool came = moves_all([&](char* at, size_t size) { return ::read(file.get(), at, size); }, data);
+    if (!came && errno != 0) return failed("read");
+    fill(right, i);
+    if (!came || part != right) {
+      result.read_rate = Measures::kNone;
+      result.trouble = fmt::format(
+          "other bytes came back from a file in {} than were written to it; look at this disk "
+          "and its file system",
+          folder);
+      return result;
+    }
+    on_part();
+  }
+  result.read_rate = rate_since(begin);
   return result;
 }
 

@@ -64,6 +64,7 @@ Check CollectiveWorkload::verify() {
       if (side.defined()) side.zero_();
     }
   }
+  estimated_s_ = comm_.estimate_s(calls_.front());
   num_wrong_ = static_cast<int64_t>(group_.sum(static_cast<double>(wrong)));
   comm_.reset_traffic();
   Check check;
@@ -108,6 +109,7 @@ void CollectiveWorkload::derive(Record& record) const { rate(record.measures, re
 std::string CollectiveWorkload::collect(Record& record) {
   Measures& m = record.measures;
   m.num_wrong = num_wrong_;
+  m.estimated_s = estimated_s_;
   const auto peak = static_cast<double>(meter::read().peak);
   m.peak_bytes = group_.max(peak);
   const std::vector<double> peaks = group_.gather(std::vector<double>{peak});

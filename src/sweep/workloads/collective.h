@@ -45,6 +45,7 @@ class CollectiveWorkload : public Workload {
   std::vector<Call> calls_;  // each with its own buffers
   int64_t num_started_ = 0;
   int64_t num_wrong_ = -1;
+  double estimated_s_ = Measures::kNone;
 };
 
 }  // namespace shardmark
