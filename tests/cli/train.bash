@@ -21,10 +21,17 @@ source "$home/tests/waiting.bash"
 # shellcheck source=tests/loaded.bash
 source "$home/tests/loaded.bash"
 says() { grep -qF -- "$1" out || fail "it does not say: $1"; }
-# Prints the ranks that this script has started, lowest process id first.
+# Prints the processes of the ranks that this script has started.
 ours() {
   pgrep -f "$program train" | while read -r pid; do
     [[ $(readlink "/proc/$pid/exe") != "$program-torch" || $(readlink "/proc/$pid/cwd") != "$scratch" ]] || echo "$pid"
+  done
+}
+# process_of RANK: prints the process of this rank. Ranks do not begin in their order.
+process_of() {
+  local pid
+  for pid in $(ours); do
+    if grep -qzx "OMPI_COMM_WORLD_RANK=$1" "/proc/$pid/environ"; then echo "$pid"; fi
   done
 }
 # shellcheck disable=SC2046  # numbers of processes

@@ -46,7 +46,7 @@ goes_on() {
 
 # A rank is killed. The same command is refused with an advice, and following it works.
 begin
-kill -KILL "$(ours | tail -n 1)"
+kill -KILL "$(process_of 1)"
 ends
 [[ -e s.h5.journal && ! -e s.h5 ]] || fail "a killed run has no journal"
 refuses 's.h5.journal exists: an unfinished study; go on with --resume, or choose another output' -o s.h5 --checkpoint new
@@ -66,7 +66,7 @@ curves s.h5 >two
 
 # A rank hangs.
 begin --timeout 3
-kill -STOP "$(ours | tail -n 1)"
+kill -STOP "$(process_of 1)"    # rank 0 writes the record of the hang
 ends
 says 'go on with --resume'
 grep -q '"outcome": *"timed_out"' <<<"$("$program" report s.h5 --raw --json)" || fail "no record of the hang"
