@@ -14,7 +14,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr int kSpins = 200;  // fruitless polls before the core is yielded
+// What differs where there are more ranks than cores, because the rank that is waited for may need this core.
+struct Patience {
+  int spins;         // fruitless polls before the core is yielded
+  double most_late;  // how late yields may be, from 0 to 1, before the core counts as wanted; the last one
+                     // counts half
+};
+// One late yield is enough. With more ranks than cores it takes three in a row: one is another rank that
+// computes before it waits, too, and that is how they take turns.
+constexpr Patience kUsual{200, 0.4}, kOfMany{1, 0.8};
+std::atomic<bool> are_many{false};
+
 // A thread that computes keeps the core for a slice of the scheduler, which is 0.75 ms or more. What takes it
 // for less was a switch to another waiting thread, an interrupt or a thread of the kernel.
 constexpr microseconds kLateYield{500};
@@ -24,6 +34,9 @@ constexpr microseconds kBelieved{100'000};  // how long a late yield counts
 
 // Until when the core counts as wanted by others, in ticks of Clock. All threads of the process share it.
 std::atomic<Clock::rep> shared_until{0};
+
+// How late the yields of the process were.
+std::atomic<double> lateness_of_yields{0};
 
 thread_local int64_t progress_of_thread = 0;
 
@@ -38,17 +51,20 @@ void sleep_for(Clock::duration time) {
 
 void Backoff::progress_made() { ++progress_of_thread; }
 
+void Backoff::there_are_more_ranks_than_cores() { are_many.store(true, std::memory_order_relaxed); }
+
 void Backoff::pause() {
   if (progress_ != progress_of_thread) {
     progress_ = progress_of_thread;
     polls_ = 0;
   }
-  if (polls_ < kSpins) {
+  const Patience& patience = are_many.load(std::memory_order_relaxed) ? kOfMany : kUsual;
+  if (polls_ < patience.spins) {
     ++polls_;
     return;
   }
   const auto now = Clock::now();
-  if (polls_ == kSpins) {
+  if (polls_ == patience.spins) {
     ++polls_;
     since_ = now;
   }
@@ -58,7 +74,11 @@ void Backoff::pause() {
   }
   sched_yield();
   const auto back = Clock::now();
-  if (back - now >= kLateYield) {
+  const bool is_late = back - now >= kLateYield;
+  const double before = lateness_of_yields.load(std::memory_order_relaxed);
+  const double lateness = before + ((is_late ? 1 : 0) - before) / 2;
+  lateness_of_yields.store(lateness, std::memory_order_relaxed);
+  if (lateness > patience.most_late) {
     shared_until.store((back + kBelieved).time_since_epoch().count(), std::memory_order_relaxed);
   }
 }

@@ -8,6 +8,7 @@
 
 #include "base/backoff.h"
 #include "base/error.h"
+#include "comm/mpi/yielding.h"
 
 namespace shardmark {
 namespace {
@@ -76,23 +77,28 @@ HostGroup& HostGroup::operator=(HostGroup&& other) noexcept {
 HostGroup::~HostGroup() {
   // MPI_Finalize has already freed the communicator. A failing free must not terminate a process that is
   // unwinding, so the result is ignored.
-  if (owned_ && comm_ != MPI_COMM_NULL && mpi_is_usable()) MPI_Comm_free(&comm_);
+  if (!owned_ || comm_ == MPI_COMM_NULL || !mpi_is_usable()) return;
+  const YieldsInMpi yields;
+  MPI_Comm_free(&comm_);
 }
 
 HostGroup HostGroup::world() {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+  yield_only_where_mpi_blocks();
   MPI_CHECK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
   return {comm, true};
 }
 
 HostGroup HostGroup::split(int color, int key) const {
+  const YieldsInMpi yields;
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_CHECK(MPI_Comm_split(comm_, color < 0 ? MPI_UNDEFINED : color, key, &comm));
   return {comm, true};
 }
 
 int HostGroup::first_rank_on_node() const {
+  const YieldsInMpi yields;
   MPI_Comm node = MPI_COMM_NULL;
   MPI_CHECK(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node));
   const int first = all_reduced(rank_, MPI_INT, MPI_MIN, node);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/host_group.h"
+#include "comm/mpi/yielding.h"
 #include "launch/heterogeneous_job.h"
 
 namespace shardmark {
@@ -129,6 +130,7 @@ MpiSession::~MpiSession() {
   // A rank that fails alone must not wait in MPI_Finalize for ranks that wait for it. It leaves without
   // finalizing; its caller says why, and the launcher ends the other ranks.
   if (std::uncaught_exceptions() > 0 && !all_ranks_leave()) return;
+  const YieldsInMpi yields;
   MPI_Finalize();
 }
 

@@ -15,6 +15,7 @@
 #include "comm/in_step.h"
 #include "comm/mpi/memory.h"
 #include "comm/mpi/sixteen_bits.h"
+#include "comm/mpi/yielding.h"
 #include "comm/transports.h"
 #include "device/device.h"
 
@@ -108,7 +109,9 @@ class LibraryCall {
     void* const target = call_.uses_out(rank_) ? out.data_ptr() : nullptr;
     const bool in_place = source != nullptr && target != nullptr && (holds(out, in) || holds(in, out));
     const auto either = [&](auto blocking, auto non_blocking, auto... arguments) {
-      return request == nullptr ? blocking(arguments..., comm_) : non_blocking(arguments..., comm_, request);
+      if (request != nullptr) return non_blocking(arguments..., comm_, request);
+      const YieldsInMpi yields;
+      return blocking(arguments..., comm_);
     };
     const auto numel = [](const at::Tensor& side) { return count(side.numel()); };
     switch (what) {

@@ -14,6 +14,7 @@
 #include <new>
 
 #include "base/log.h"
+#include "comm/mpi/yielding.h"
 #include "launch/leftovers.h"
 #include "schema/file.h"
 
@@ -41,6 +42,7 @@ File create(const std::string& name, size_t bytes) {
 std::vector<std::string> all_gather(const HostGroup& world, const std::string& text) {
   std::vector<char> mine(64), all(64 * static_cast<size_t>(world.size()));
   text.copy(mine.data(), mine.size() - 1);
+  const YieldsInMpi yields;
   MPI_CHECK(MPI_Allgather(mine.data(), 64, MPI_CHAR, all.data(), 64, MPI_CHAR, world.mpi()));
   std::vector<std::string> texts;
   for (size_t rank = 0; rank < static_cast<size_t>(world.size()); ++rank) texts.emplace_back(&all[rank * 64]);
@@ -49,6 +51,7 @@ std::vector<std::string> all_gather(const HostGroup& world, const std::string& t
 
 std::vector<int> all_gather(const HostGroup& world, int value) {
   std::vector<int> all(static_cast<size_t>(world.size()));
+  const YieldsInMpi yields;
   MPI_CHECK(MPI_Allgather(&value, 1, MPI_INT, all.data(), 1, MPI_INT, world.mpi()));
   return all;
 }
