@@ -44,7 +44,7 @@ refuses 'is not a regular file' --save-weights /dev/null
 limited() {
   local kib=$1; shift
   status=0
-  "${mpirun[@]}" --mca btl self,tcp -n 2 bash -c 'ulimit -f "$1"; shift; exec "$@"' - "$kib" "$program" train "${common[@]}" \
+  "${mpirun[@]}" --mca btl self,tcp --mca btl_tcp_if_include lo -n 2 bash -c 'ulimit -f "$1"; shift; exec "$@"' - "$kib" "$program" train "${common[@]}" \
     --strategy fsdp "$@" >out 2>&1 || status=$?
 }
 limited 50 --steps 3 --checkpoint never --checkpoint-every 1 --save-weights small.safetensors
