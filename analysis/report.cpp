@@ -19,18 +19,19 @@ ReportData::ReportData(const std::vector<StudyData>& all_studies, const Referenc
       unfinished(unfinished_runs(all_studies)),
       scaling(scaling_series(points)),
       matches(points, references),
-      rates(rated_operations(points)) {}
+      rates(rated_operations(points)),
+      nodes(judge_nodes(all_studies)) {}
 
 namespace {
 
 // Those without rows, too.
 void visit_all(const ReportData& data, const ReportInputs& inputs, const std::function<void(Table&&)>& add) {
-  const auto& [studies, points, unfinished, scaling, matches, rates] = data;
+  const auto& [studies, points, unfinished, scaling, matches, rates, nodes] = data;
   const auto add_all = [&](std::vector<Table>&& tables) {
     for (Table& table : tables) add(std::move(table));
   };
   add(studies_table(studies));
-  add(nodes_table(studies));
+  add(nodes_table(nodes));
   add(reference_table(matches.points));
   add(rates_table(rates));
   add(strategies_table(points, inputs.price_per_gpu_hour));

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/reference/matched.h"
 #include "analysis/reference/rates.h"
 #include "analysis/stats/goodput.h"
+#include "analysis/stats/nodes.h"
 #include "analysis/stats/scaling.h"
 #include "analysis/table/table.h"
 #include "schema/study.h"
@@ -35,6 +37,7 @@ struct ReportData {
   const std::vector<ScalingSeries> scaling;   // of the points
   const ReferenceMatches matches;             // of the points
   const std::vector<RatedOperation> rates;    // of the points
+  const std::optional<NodesJudged> nodes;     // if a study has tests of nodes
 };
 
 // One table after the other; those without rows are left out, and the first one describes the studies. Of

@@ -29,16 +29,9 @@ std::string count_text(const NodesJudged& judged) {
   return all + ".";
 }
 
-std::string evidence_text(const JudgedNode& node) {
-  std::string text;
-  for (const NodeEvidence& one : node.evidence) text += (text.empty() ? "" : "; ") + one.words;
-  return text;
-}
-
 }  // namespace
 
-std::vector<std::string> nodes_overview(const std::vector<StudyData>& studies) {
-  const auto judged = judge_nodes(studies);
+std::vector<std::string> nodes_overview(const std::optional<NodesJudged>& judged) {
   if (!judged) return {};
   std::vector<std::string> lines = {count_text(*judged)};
   std::vector<std::string> in_service, not_tested;
@@ -49,7 +42,7 @@ std::vector<std::string> nodes_overview(const std::vector<StudyData>& studies) {
     else if (node.verdict == NodeVerdict::not_tested)
       not_tested.push_back(node.name);
     else if (++num_named <= kMostNodes)
-      lines.push_back(fmt::format("{}: {}: {}.", to_text(node.verdict), node.name, evidence_text(node)));
+      lines.push_back(fmt::format("{}: {}: {}.", to_text(node.verdict), node.name, node.evidence_text("; ")));
   }
   if (num_named > kMostNodes)
     lines.push_back(fmt::format("and {} more: --table nodes", num_named - kMostNodes));

@@ -262,7 +262,6 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
     overview.studies.push_back("And " + plural(studies.size() - kMostStudies, "further study") +
                                ": --table studies.");
   for (std::string& doubt : doubts_of(studies, points)) overview.studies.push_back(std::move(doubt));
-  overview.nodes = nodes_overview(studies);
   const std::vector<SettingsGroup> settings = ranked_settings(points);
   overview.answers = {settings_overview(settings), together_overview(points), layouts_overview(points),
                       largest_overview(studies, points), sustained_overview(points, unfinished)};

@@ -2,10 +2,12 @@
 // question, and what is unreliable.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/frame/labels.h"
+#include "analysis/stats/nodes.h"
 #include "analysis/stats/scaling.h"
 #include "analysis/stats/settings.h"
 #include "analysis/table/table.h"
@@ -58,7 +60,8 @@ struct Overview {
   std::vector<std::string> cautions;   // one for each cause, not for each point
 };
 
-// All but `standing`. unfinished: sustained runs that did not come to their end. scaling: of the points.
+// All but `standing` and `nodes`. unfinished: sustained runs that did not come to their end. scaling: of the
+// points.
 Overview overview_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
                      const std::vector<MergedPoint>& unfinished, const std::vector<ScalingSeries>& scaling);
 
@@ -81,7 +84,7 @@ OverviewTable sustained_overview(const std::vector<MergedPoint>& points,
                                  const std::vector<MergedPoint>& unfinished);
 OverviewTable collectives_overview(const std::vector<StudyData>& studies,
                                    const std::vector<MergedPoint>& points);
-std::vector<std::string> nodes_overview(const std::vector<StudyData>& studies);
+std::vector<std::string> nodes_overview(const std::optional<NodesJudged>& judged);
 // What the preflight of each launch saw other processes use of the cores, and in how many points ranks lost
 // theirs. It is said before any number.
 std::vector<std::string> doubts_of(const std::vector<StudyData>& studies,

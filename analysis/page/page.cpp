@@ -173,13 +173,14 @@ std::string title_of(const std::vector<StudyData>& studies) {
 }  // namespace
 
 std::string make_page(const ReportData& data, const ReportInputs& inputs) {
-  const auto& [studies, points, unfinished, scaling, matches, rates] = data;
+  const auto& [studies, points, unfinished, scaling, matches, rates, nodes] = data;
   Page page;
   const bool asked_for_links = inputs.links.size() != specs::interconnect_links().size();
   Plots plots = make_plots(studies, points, scaling, inputs.links);
   std::erase_if(plots, [&](const Plot& plot) { return !is_telling(plot, asked_for_links); });
   Overview overview = overview_of(studies, points, unfinished, scaling);
   overview.standing = standing_of(points, inputs.references, matches.points, rates);
+  overview.nodes = nodes_overview(nodes);
   std::vector<Table> tables;
   std::vector<std::string> without_finding;
   visit_tables(data, inputs, [&](Table&& table) {

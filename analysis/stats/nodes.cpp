@@ -147,11 +147,11 @@ Judged judge(const NodeQuantity& quantity, const std::vector<double>& values, si
       return distance <= watch || !moments.is_beyond(distance, level);
     };
     for (bool grows = true; grows;) {
-      grows = false;
-      if (alike.begin > 0 && is_alike(sorted[alike.begin - 1]))
-        moments.add(sorted[--alike.begin]), grows = true;
-      if (alike.end < sorted.size() && is_alike(sorted[alike.end]))
-        moments.add(sorted[alike.end++]), grows = true;
+      const bool down = alike.begin > 0 && is_alike(sorted[alike.begin - 1]);
+      if (down) moments.add(sorted[--alike.begin]);
+      const bool up = alike.end < sorted.size() && is_alike(sorted[alike.end]);
+      if (up) moments.add(sorted[alike.end++]);
+      grows = down || up;
     }
     usual = alike.median(sorted);
   }
@@ -162,6 +162,15 @@ Judged judge(const NodeQuantity& quantity, const std::vector<double>& values, si
     judged.is_named[i] = (expected || sorted.size() >= kFewest) && bad[i] - usual > limit;
   }
   return judged;
+}
+
+std::string JudgedNode::evidence_text(std::string_view separator) const {
+  std::string text;
+  for (const NodeEvidence& one : evidence) {
+    if (!text.empty()) text += separator;
+    text += one.words;
+  }
+  return text;
 }
 
 int64_t NodesJudged::count(NodeVerdict verdict) const {
@@ -365,7 +374,7 @@ class Judge {
     for (const auto& [place, ranks] : named) {
       const JudgedNode& node = result_.nodes[place];
       const double excess = node.excess.at(quantity.key);
-      // Of two nodes, both see the same of the link between them.
+      // Both of two nodes see the same of the link between them.
       const bool is_one_of_two = is_of_link && result_.nodes.size() == 2;
       add(place, excess >= quantity.out && !is_one_of_two ? NodeVerdict::out : NodeVerdict::watch,
           fmt::format("{} {} {:.0f} % longer {}{}", is_of_node ? "it" : who(node, ranks),

@@ -19,7 +19,7 @@ std::string_view to_text(NodeVerdict verdict);  // "in service", "not tested", "
 // A quantity in which ranks doing the same at the same time are compared.
 struct NodeQuantity {
   std::string_view key;   // of NodeTests::by_rank; "training": forward and backward of the training points
-  std::string_view what;  // "a matrix product": what takes longer, or has less bandwidth
+  std::string_view what;  // "for a matrix product": what a rank takes longer for
   std::string_view heading;
   bool is_rate;   // more is better
   double spread;  // by which healthy ranks differ: standard deviation of the logarithm
@@ -63,6 +63,7 @@ struct JudgedNode {
   std::vector<NodeEvidence> evidence = {};  // the worst first
   // By NodeQuantity::key: of its slowest rank, time / usual time - 1.
   std::map<std::string_view, double> excess = {};
+  std::string evidence_text(std::string_view separator) const;
 };
 
 struct NodesJudged {

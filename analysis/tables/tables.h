@@ -2,10 +2,12 @@
 // report.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "analysis/frame/merged.h"
 #include "analysis/stats/goodput.h"
+#include "analysis/stats/nodes.h"
 #include "analysis/stats/scaling.h"
 #include "analysis/table/table.h"
 
@@ -14,7 +16,7 @@ namespace shardmark {
 using MergedPoints = std::vector<MergedPoint>;
 
 Table studies_table(const std::vector<StudyData>& studies);
-Table nodes_table(const std::vector<StudyData>& studies);  // a verdict on each
+Table nodes_table(const std::optional<NodesJudged>& judged);  // a verdict on each
 // With a price above 0 also what training costs.
 Table strategies_table(const MergedPoints& points, double price_per_gpu_hour = Measures::kNone);
 Table sequences_table(const MergedPoints& points);

@@ -16,9 +16,9 @@ using std::chrono::microseconds;
 
 // What differs where there are more ranks than cores, because the rank that is waited for may need this core.
 struct Patience {
-  int spins;         // fruitless polls before the core is yielded
-  double most_late;  // how late yields may be, from 0 to 1, before the core counts as wanted; the last one
-                     // counts half
+  int spins;  // fruitless polls before the core is yielded
+  // How late yields may be, from 0 to 1, before the core counts as wanted. The last one counts half.
+  double most_late;
 };
 // One late yield is enough. With more ranks than cores it takes three in a row: one is another rank that
 // computes before it waits, too, and that is how they take turns.

@@ -21,8 +21,8 @@ struct Blamed {
   bool is_certain() const { return partner < 0; }
 };
 
-// The fewest ranks that explain all damage, those with the most damaged partners first. A pair of which
-// neither rank has damaged messages with anybody else is blamed on both.
+// Ranks that explain all damage: always the one with the most damaged partners of what is not explained yet.
+// A pair of which neither rank has damaged messages with anybody else is blamed on both.
 std::vector<Blamed> blamed_for(std::vector<Damage> damage);
 
 }  // namespace shardmark

@@ -314,8 +314,8 @@ Counters driver_counters(const std::string& interface) {
 }
 
 bool counts_pause_frames(const std::string& name) {
-  // Of mlx5, whose rx_pause_ctrl_phy counts the same frames again; of bnxt_en; of ice and i40e; and of others
-  // that have one counter for each direction.
+  // These are the names of mlx5 (whose rx_pause_ctrl_phy counts the same frames again), bnxt_en, ice and
+  // i40e, and of drivers that have one counter for each direction.
   static const std::regex names(
       "[rt]x_(global_pause|prio\\d+_pause|pause_frames|pfc_ena_frames_pri\\d+|pause)|"
       "(port\\.)?(link_xoff_[rt]x|[rt]x_priority_\\d+_xoff|[rt]x_xoff)(\\.nic)?");

@@ -7,7 +7,6 @@
 #include <ostream>
 
 #include "analysis/page/page.h"
-#include "analysis/stats/nodes.h"
 #include "base/error.h"
 #include "base/exit_status.h"
 #include "base/log.h"
@@ -26,9 +25,7 @@ JUnitSuite tests_of(const NodesJudged& judged) {
     one.outcome = node.verdict == NodeVerdict::out          ? Outcome::failed
                   : node.verdict == NodeVerdict::in_service ? Outcome::passed
                                                             : Outcome::skipped;
-    if (node.verdict == NodeVerdict::not_tested) one.message = "it was not tested";
-    for (const NodeEvidence& evidence : node.evidence)
-      one.message += (one.message.empty() ? "" : "\n") + evidence.words;
+    one.message = node.verdict == NodeVerdict::not_tested ? "it was not tested" : node.evidence_text("\n");
   }
   return suite;
 }
@@ -48,7 +45,8 @@ void require_places_of_verdicts(const std::string& study) {
 
 int write_verdicts(const std::string& study, const std::vector<StudyData>& studies,
                    const ReportInputs& inputs) {
-  const auto judged = judge_nodes(studies);
+  const ReportData data(studies, inputs.references);
+  const std::optional<NodesJudged>& judged = data.nodes;
   if (!judged) {
     log_line(study + " holds no tests of nodes, so there is no verdict");
     return kWrong;
@@ -56,7 +54,7 @@ int write_verdicts(const std::string& study, const std::vector<StudyData>& studi
   JUnitSuite tests = tests_of(*judged);
   sign(tests);
   try {
-    const std::string page = make_page(ReportData(studies, inputs.references), inputs);
+    const std::string page = make_page(data, inputs);
     constexpr const char* kAdvice = "shardmark report --html writes the page elsewhere";
     write_whole(beside(study, ".html"), kAdvice, [&](std::ostream& out) { out << page; });
     write_whole(beside(study, ".xml"), kAdvice, [&](std::ostream& out) { out << to_junit(tests); });

@@ -63,6 +63,7 @@ void write_report(const std::vector<StudyData>& studies, const ReportInputs& inp
   if (!output.is_default()) return write_tables(std::move(tables), output);
   Overview overview = overview_of(studies, data.points, data.unfinished, data.scaling);
   overview.standing = standing_of(data.points, inputs.references, data.matches.points, data.rates);
+  overview.nodes = nodes_overview(data.nodes);
   for (const Addition& one : additions)
     if (std::none_of(tables.begin(), tables.end(), [&](const Table& table) { return table.key == one.key; }))
       log_warning(fmt::format("{} changes nothing here: these studies have nothing for the table {}",

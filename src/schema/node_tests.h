@@ -19,8 +19,8 @@ namespace node_tests {
 inline constexpr std::string_view kProductS = "product_time";            // s, of a matrix product
 inline constexpr std::string_view kWrongProduct = "wrong_product";       // 1: unlike most ranks' result
 inline constexpr std::string_view kCopied = "copy_rate";                 // bytes/s, from memory to memory
-inline constexpr std::string_view kInNode = "bandwidth_in_node";         // bytes/s each way, with a rank
-inline constexpr std::string_view kBetweenNodes = "bandwidth_of_links";  // of its node, or of another one
+inline constexpr std::string_view kInNode = "bandwidth_in_node";         // bytes/s each way, in its node
+inline constexpr std::string_view kBetweenNodes = "bandwidth_of_links";  // bytes/s each way, to other nodes
 inline constexpr std::string_view kMessageS = "latency_of_links";        // s, of 8 bytes to another node
 inline constexpr std::string_view kWritten = "write_rate";  // bytes/s, on the first rank of each node
 inline constexpr std::string_view kRead = "read_rate";

@@ -183,8 +183,8 @@ TEST(Nodes, AHealthyClusterIsInService) {
 TEST(Nodes, OtherStudiesHaveNoVerdict) {
   const std::vector<StudyData> studies = {study_of({training_record("ddp", 2, 4, 0.1)})};
   EXPECT_FALSE(judge_nodes(studies).has_value());
-  EXPECT_THAT(nodes_overview(studies), IsEmpty());
-  EXPECT_THAT(nodes_table(studies).rows, IsEmpty());
+  EXPECT_THAT(nodes_overview(judge_nodes(studies)), IsEmpty());
+  EXPECT_THAT(nodes_table(judge_nodes(studies)).rows, IsEmpty());
 }
 
 TEST(Nodes, PlantedFaultsAreFoundTogether) {
@@ -279,13 +279,13 @@ TEST(Nodes, TheFirstScreenAndTheTableSayTheSame) {
   NodeTests tests = healthy_tests();
   tests.by_rank.at(std::string(node_tests::kProductS))[5] *= 2;
   const std::vector<StudyData> studies = {study_with(tests)};
-  const std::vector<std::string> lines = nodes_overview(studies);
+  const std::vector<std::string> lines = nodes_overview(judge_nodes(studies));
   ASSERT_THAT(lines, SizeIs(4));
   EXPECT_EQ(lines[0], "1 node is out, 7 nodes are in service.");
   EXPECT_THAT(lines[1], HasSubstr("out: node2: rank 5 takes "));
   EXPECT_EQ(lines[2], "in service: node0, node1, node3 and 4 more.");
   EXPECT_THAT(lines[3], HasSubstr("Differences between healthy nodes name one in at most one of 50 runs."));
-  const std::string table = to_text(nodes_table(studies));
+  const std::string table = to_text(nodes_table(judge_nodes(studies)));
   EXPECT_THAT(table, HasSubstr("Times are compared with the other ranks of this study."));
   EXPECT_THAT(table, HasSubstr("node2      2  out"));
 }
@@ -338,7 +338,7 @@ TEST(Nodes, ThoseThatWereNotTestedAreNotInService) {
   EXPECT_EQ(all.count(NodeVerdict::out), 1);
   EXPECT_EQ(all.count(NodeVerdict::not_tested), 7);
   EXPECT_THAT(all.remarks, Contains(HasSubstr("nothing was tested")));
-  EXPECT_EQ(nodes_overview({study_with(tests)}).front(), "1 node is out, 7 nodes were not tested.");
+  EXPECT_EQ(nodes_overview(all).front(), "1 node is out, 7 nodes were not tested.");
 }
 
 TEST(Nodes, DamagedTestsAreNoVerdict) {

@@ -122,10 +122,10 @@ int run_doctor(DoctorFlags flags, bool has_timeout) {
       write_whole(flags.html, kNameAPage,
                   [&](std::ostream& out) { out << to_html(links.value_or(LinkReport())); });
   });
-  const bool is_slow = links && links->num_bad() > 0;
+  const bool is_bad = links && links->num_bad() > 0;
   // Findings are the result of the command, so the status is 0: mpirun would report any other status as a
   // failed job.
-  const int64_t status = flags.strict && (needs_fixing(found.findings) || is_slow) ? kWrong : kDone;
+  const int64_t status = flags.strict && (needs_fixing(found.findings) || is_bad) ? kWrong : kDone;
   return static_cast<int>(world.broadcast(status, 0));
 }
 
