@@ -52,6 +52,7 @@ void visit_all(const ReportData& data, const ReportInputs& inputs, const std::fu
   add(memory_table(points));
   add(largest_table(studies, points));
   add(experts_table(points));
+  add(checkpoints_table(points));
   add_all(collective_tables(points));
   const std::vector<CollectiveSetting> settings = collective_settings(points);
   add(collective_fits_table(settings));

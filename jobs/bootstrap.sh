@@ -15,7 +15,7 @@ there) and makes .venv with the PyPI packages pinned in jobs/requirements.txt (4
   --analysis   only what an analysis-only build needs: no MPI, no LibTorch
   --lint       also clang-format-16 and clang-tidy-16, for `make format` and `make lint`
   --fuzz       also clang-16 with libFuzzer and its sanitizers, for `make fuzz`
-  --cluster    also Slurm, munge, iproute2 and sshd, for the tests on several nodes of one machine
+  --cluster    also Slurm, munge, iproute2, sshd and fio, for the tests on several nodes of one machine
   --page       also Chromium, for the test that opens the report's page in it
   --bundle     also patchelf, for `make gpu-bundle`
   --meanwhile COMMAND   run COMMAND while the PyPI packages are downloaded, if any have to be
@@ -58,7 +58,7 @@ if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin libhwloc-de
 if [[ $lint == yes ]]; then packages+=(clang-format-16 clang-tidy-16); commands+=(clang-format-16 clang-tidy-16); fi
 if [[ $fuzz == yes ]]; then packages+=(clang-16 libclang-rt-16-dev); commands+=(clang++-16); fi
 if [[ $cluster == yes ]]; then
-  packages+=(slurm-wlm munge iproute2 openssh-server); commands+=(slurmctld slurmd munged ip sshd)
+  packages+=(slurm-wlm munge iproute2 openssh-server fio); commands+=(slurmctld slurmd munged ip sshd fio)
 fi
 if [[ $page == yes ]]; then packages+=(chromium); commands+=(chromium); fi
 if [[ $bundle == yes ]]; then packages+=(patchelf); commands+=(patchelf); fi

@@ -26,6 +26,13 @@ std::string noun_of(const AxisRow* axis) {
   return phrase.starts_with(with) ? std::string(phrase.substr(with.size())) : "";
 }
 
+// "save " of the phrase " save {}", for a choice whose name would not say what it is.
+std::string words_before(const AxisRow* axis) {
+  const std::string_view phrase = axis == nullptr || !axis->phrase ? "" : axis->phrase;
+  const size_t value = phrase.find('{');
+  return value == 0 || value == std::string_view::npos ? "" : std::string(phrase.substr(1, value - 1));
+}
+
 // What says how a copy of the model lies over its ranks.
 bool is_layout(const std::string& heading) {
   for (const char* const one :
@@ -55,7 +62,11 @@ std::string cell_in_words(const Column& column, const Cell& cell) {
 }
 
 LabelPart part_of(const Column& column, const Cell& cell, Said said) {
-  if (column.is_brief && !cell.says_nothing()) return choice_part(column.name, cell.text, said);
+  if (column.is_brief && !cell.says_nothing()) {
+    LabelPart part = choice_part(column.name, cell.text, said);
+    part.text = words_before(axis_of(column.name)) + part.text;
+    return part;
+  }
   return {column.name, cell_in_words(column, cell), {}, said};
 }
 

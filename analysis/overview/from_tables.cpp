@@ -1,5 +1,5 @@
-// Answers that are rows of a table already: the largest batch of each strategy, and sustained runs from their
-// beginning to their end.
+// Answers that are rows of a table already: the largest batch of each strategy, what checkpoints take, and
+// sustained runs from their beginning to their end.
 #include <algorithm>
 
 #include "analysis/frame/names.h"
@@ -73,6 +73,15 @@ OverviewTable largest_overview(const std::vector<StudyData>& studies,
                                                       {"predicted", "predicted"},
                                                       {"at the largest batch peak", "peak memory"},
                                                       {"at the largest batch step", "step"}});
+}
+
+OverviewTable checkpoints_overview(const std::vector<MergedPoint>& points) {
+  return answer_from(checkpoints_table(points), {{"state written", "size"},
+                                                 {"write time", "write"},
+                                                 {"write rate", "write"},
+                                                 {"stall", "stall"},
+                                                 {"read time", "read"},
+                                                 {"read rate", "read"}});
 }
 
 OverviewTable sustained_overview(const std::vector<MergedPoint>& points,

@@ -166,7 +166,9 @@ std::vector<MergedPoint> not_answered(const std::vector<StudyData>& studies,
   for (const Layouts& layouts : layouts_of(points)) answered.insert(layouts.begin(), layouts.end());
   const std::set<std::string> searches = searches_of(studies);
   for (const MergedPoint& merged : points)
-    if (is_training(merged) && searches.contains(search_key(merged))) answered.insert(&merged);
+    if (is_training(merged) &&
+        (searches.contains(search_key(merged)) || merged.measures.checkpoint_write_s > 0))
+      answered.insert(&merged);
   std::vector<MergedPoint> others;
   for (const MergedPoint& merged : points)
     if (!answered.contains(&merged)) others.push_back(merged);
@@ -263,8 +265,9 @@ Overview overview_of(const std::vector<StudyData>& studies, const std::vector<Me
                                ": --table studies.");
   for (std::string& doubt : doubts_of(studies, points)) overview.studies.push_back(std::move(doubt));
   const std::vector<SettingsGroup> settings = ranked_settings(points);
-  overview.answers = {settings_overview(settings), together_overview(points), layouts_overview(points),
-                      largest_overview(studies, points), sustained_overview(points, unfinished)};
+  overview.answers = {settings_overview(settings),  together_overview(points),
+                      layouts_overview(points),     largest_overview(studies, points),
+                      checkpoints_overview(points), sustained_overview(points, unfinished)};
   // Series of a filtered list point into that list, so they are made anew.
   const std::vector<MergedPoint> others = not_answered(studies, points, settings);
   // The series point into the points.

@@ -80,6 +80,7 @@ OverviewTable settings_overview(const std::vector<SettingsGroup>& groups);
 OverviewTable together_overview(const std::vector<MergedPoint>& points);
 OverviewTable layouts_overview(const std::vector<MergedPoint>& points);
 OverviewTable largest_overview(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points);
+OverviewTable checkpoints_overview(const std::vector<MergedPoint>& points);
 OverviewTable sustained_overview(const std::vector<MergedPoint>& points,
                                  const std::vector<MergedPoint>& unfinished);
 OverviewTable collectives_overview(const std::vector<StudyData>& studies,

@@ -26,6 +26,15 @@ void append_series(std::vector<double>& all, const Record& record, std::string_v
     all.insert(all.end(), times->values.begin(), times->values.end());
 }
 
+// Whether checkpoints are written as a run of `train` does it.
+bool writes_as_train(const Choice& save) {
+  const auto is = [&](const char* option, bool value) {
+    const OptionValue* const found = save.options.find(option);
+    return found != nullptr && *found == OptionValue(value);
+  };
+  return save.name == "full" && is("sync", true) && is("async", false);
+}
+
 double given_or_measured(double given_s, const std::vector<double>& measured_s) {
   return !std::isnan(given_s) || measured_s.empty() ? given_s : median(measured_s);
 }
@@ -40,31 +49,33 @@ ColumnsOf<GoodputRow> goodput_settings() {
 
 ColumnsOf<GoodputRow> interval_columns() {
   constexpr const char* kGroup = "best interval";
-  return {{{"failure every", "h"},
-           [](const auto& row) { return cells::number(row.job.between_s / 3600); },
-           "mean time between failures that stop the job: 1 / (failures per node and hour x nodes)."},
-          {{"write", "s", true, true, "checkpoint"},
-           [](const auto& row) { return cells::number(row.job.write_s); },
-           "ranks wait for it: checkpoint_write of --failures, or the median over the checkpoints of "
-           "training runs of the "
-           "same model, optimizer and precision on the same machine."},
-          {{"read", "s", true, true, "checkpoint"},
-           [](const auto& row) { return cells::number(row.job.read_s); },
-           "checkpoint_read of --failures, or as training runs that went on measured; 0: part of restart."},
-          {{"Young", "s", true, false, kGroup},
-           [](const auto& row) { return cells::number(young_interval_s(row.job)); },
-           "computing between two checkpoints, by first order: sqrt(2 write M), M the time between failures "
-           "(Young, CACM 17(9), 1974)."},
-          {{"Daly", "s", true, false, kGroup},
-           [](const auto& row) { return cells::number(row.interval_s()); },
-           "by higher order: sqrt(2 write M) (1 + sqrt(write / (2 M)) / 3 + write / (18 M)) - write; M where "
-           "write is 2 M or more (Daly, FGCS 22(3), 2006)."},
-          {{"steps", "", true, false, kGroup},
-           [](const auto& row) {
-             const double steps = std::round(row.interval_s() / row.step_s());
-             return cells::number(steps < 1 ? 1 : steps, 1);
-           },
-           "Daly's interval / step: for train --checkpoint-every."}};
+  return {
+      {{"failure every", "h"},
+       [](const auto& row) { return cells::number(row.job.between_s / 3600); },
+       "mean time between failures that stop the job: 1 / (failures per node and hour x nodes)."},
+      {{"write", "s", true, true, "checkpoint"},
+       [](const auto& row) { return cells::number(row.job.write_s); },
+       "ranks wait for it: checkpoint_write of --failures; or the stall that the point itself measured "
+       "(save); or the median over the checkpoints of training runs, and of points with save full, of "
+       "the same model, optimizer and precision on the same machine."},
+      {{"read", "s", true, true, "checkpoint"},
+       [](const auto& row) { return cells::number(row.job.read_s); },
+       "checkpoint_read of --failures, or as the point or training runs that went on measured; 0: part of "
+       "restart."},
+      {{"Young", "s", true, false, kGroup},
+       [](const auto& row) { return cells::number(young_interval_s(row.job)); },
+       "computing between two checkpoints, by first order: sqrt(2 write M), M the time between failures "
+       "(Young, CACM 17(9), 1974)."},
+      {{"Daly", "s", true, false, kGroup},
+       [](const auto& row) { return cells::number(row.interval_s()); },
+       "by higher order: sqrt(2 write M) (1 + sqrt(write / (2 M)) / 3 + write / (18 M)) - write; M where "
+       "write is 2 M or more (Daly, FGCS 22(3), 2006)."},
+      {{"steps", "", true, false, kGroup},
+       [](const auto& row) {
+         const double steps = std::round(row.interval_s() / row.step_s());
+         return cells::number(steps < 1 ? 1 : steps, 1);
+       },
+       "Daly's interval / step: for train --checkpoint-every."}};
 }
 
 ColumnsOf<GoodputRow> kept_columns() {
@@ -135,6 +146,7 @@ GoodputRows::GoodputRows(const std::vector<StudyData>& studies, const FailureQue
   for (const StudyData& study : studies) {
     const std::string machine = machine_text(study.environment);
     const auto add = [&](const Record& record) {
+      if (record.point.workload != "train" && !writes_as_train(record.point.training.save)) return;
       Times& times = measured_[state_key(machine, record.point.training)];
       append_series(times.write_s, record, "checkpoint_write");
       append_series(times.read_s, record, "checkpoint_read");
@@ -148,7 +160,9 @@ void GoodputRows::add(const MergedPoint& like, const Point& point, int64_t nodes
                       double watts) {
   any_added_ = true;
   const auto found = measured_.find(state_key(like.machine, point.training));
-  const Times times = found == measured_.end() ? Times() : found->second;
+  Times times = found == measured_.end() ? Times() : found->second;
+  if (const Measures& m = like.measures; m.checkpoint_stall_s > 0)
+    times = {{m.checkpoint_stall_s}, {m.checkpoint_read_s}};
   const double write_s = given_or_measured(query_.write_s, times.write_s),
                read_s = given_or_measured(query_.read_s, times.read_s);
   if (std::isnan(write_s)) return;
@@ -169,7 +183,8 @@ std::vector<GoodputRow> GoodputRows::rows() const {
         "result; leave it out, or add the study of a suite that trains or of a run of `train`");
   throw UsageError(
       "--failures: the studies do not say how long a checkpoint takes; give checkpoint_write=TIME, or add "
-      "the study of a run of `train --checkpoint` with the same model, optimizer and precision");
+      "the study of a run of `train --checkpoint`, or of points with `save`, with the same model, optimizer "
+      "and precision");
 }
 
 double watts_of_rank(const MergedPoint& merged) {

@@ -33,8 +33,10 @@ struct GoodputRow {
   double step_s() const { return static_cast<double>(point.global_batch()) / speed.samples_per_s; }
 };
 
-// Makes rows. Checkpoints hold the same state whatever the ranks and the strategy, so runs of `train` of the
-// same model, optimizer and precision on the same machine say how long they take: the median of all.
+// Makes rows. A point that measured checkpoints (axis `save`) has its own times, and its steps stop for the
+// stall of one. Of other points, whole checkpoints hold the same state whatever the ranks and the strategy,
+// so runs of `train` and points with `save: full` of the same model, optimizer and precision on the same
+// machine say how long they take: the median of all.
 class GoodputRows {
  public:
   GoodputRows(const std::vector<StudyData>& studies, const FailureQuery& query);

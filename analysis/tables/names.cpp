@@ -22,6 +22,7 @@ const std::vector<Names>& all_names() {
       {"strategies", {"strategy", "speed", "cost", "price"}, {"costs"}},
       {"strategies.accumulation", {}, {"accumulation"}},
       {"strategies.optimizations", {}, {"optimizations"}},
+      {"checkpoints", {"checkpoint", "save", "storage"}},
       {"goodput", {"checkpoint_interval", "energy"}},
       {"layouts", {"layout"}},
       {"layouts.sequences", {"sequence", "attention"}, {"sequences"}},

@@ -35,6 +35,7 @@ Table scaling_laws_table(const MergedPoints& points, const std::vector<ScalingSe
 Table fit_quality_table(const MergedPoints& points, const std::vector<ScalingSeries>& all);
 Table memory_table(const MergedPoints& points);
 Table experts_table(const MergedPoints& points);
+Table checkpoints_table(const MergedPoints& points);  // of points with `save`
 Table largest_table(const std::vector<StudyData>& studies, const MergedPoints& points);
 Table network_table(const MergedPoints& points);                   // what their ports counted
 Table communication_table(const MergedPoints& points);             // of a step

@@ -176,6 +176,12 @@ bool is_finite(const at::Tensor& values) {
   return std::isfinite(item<double>(least)) && std::isfinite(item<double>(most));
 }
 
+int64_t sum_of_bits(const std::vector<at::Tensor>& tensors) {
+  int64_t sum = 0;
+  for (const auto& tensor : tensors) sum += item<int64_t>(tensor.view(at::kInt).sum(at::kLong));
+  return sum;
+}
+
 void broadcast_value(Communicator& comm, const at::Tensor& value) {
   const at::Tensor on_device = value.to(comm.device()).view(-1);
   comm.broadcast(on_device, 0).wait();
@@ -311,6 +317,36 @@ void TrainingState::load(State what, const StateReader& read) {
   }
   optimizer_->parameters_changed();
   publish();
+}
+
+// Ranks with the same part of the model hold the same shard of a group if they have the same index in their
+// process groups, which lie in the group of all copies.
+std::vector<TrainingState::Own> TrainingState::own() {
+  wait_all();
+  const int rank = comm_.rank();
+  const specs::ProcessGroup copies = mesh_.copies();
+  const int64_t place = copies.index_of(rank), first = rank - place * copies.stride;
+  const auto holders_of = [&](const specs::ProcessGroup& group) {
+    const specs::ProcessGroup within{group.ranks, std::max<int64_t>(1, group.stride / copies.stride)};
+    std::vector<int> holders;
+    for (int64_t other = 0; other < copies.ranks; ++other)
+      if (within.index_of(other) == within.index_of(place))
+        holders.push_back(static_cast<int>(first + other * copies.stride));
+    return holders;
+  };
+  std::vector<Own> all;
+  for (const Kind& kind : kinds(State::all))
+    for (size_t group = 0; group < kind.parts.size(); ++group)
+      for (size_t segment = 0; segment < kind.parts[group].size(); ++segment)
+        if (kind.parts[group][segment].numel() > 0)
+          all.push_back({kind.prefix + "group" + std::to_string(group) + "." + std::to_string(segment),
+                         kind.parts[group][segment], holders_of(program().layout[group].process_group)});
+  for (const auto& [name, value] : model_.buffers()) all.push_back({name, value, {rank}, /*of_model=*/false});
+  if (optimizer_->num_updates().defined()) all.push_back({kNumUpdates, optimizer_->num_updates(), {rank}});
+  for (const Carried& entry : carried())
+    if (entry.replicated || entry.rank == rank)
+      all.push_back({entry.name, entry.own, {rank}, /*of_model=*/false});
+  return all;
 }
 
 std::vector<TrainingState::Carried> TrainingState::carried() const {

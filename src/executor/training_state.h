@@ -84,6 +84,16 @@ class TrainingState {
   void visit(State what, const StateVisitor& visit);
   void load(State what, const StateReader& read);
 
+  // What this rank owns of the state, as flat views of its memory, and what it has for itself (buffers,
+  // single numbers, residuals). The names are the same on all ranks that hold the same values.
+  struct Own {
+    std::string name;
+    at::Tensor values;
+    std::vector<int> holders;  // the ranks that hold these values, in order; this one is among them
+    bool of_model = true;      // false: buffers and residuals, which may differ between copies of the model
+  };
+  std::vector<Own> own();
+
   // What a step leaves for the next one, of all ranks. The order is the same on each.
   struct Carried {
     std::string name;
@@ -124,6 +134,10 @@ class TrainingState {
 };
 
 bool is_finite(const at::Tensor& values);
+
+// The sum of all bits. It is equal if the values are, and almost surely differs if they differ. Takes types
+// of 32 or 64 bits, or an even number of 16-bit values.
+int64_t sum_of_bits(const std::vector<at::Tensor>& tensors);
 
 // Copies rank 0's value to all ranks. Collective.
 void broadcast_value(Communicator& comm, const at::Tensor& value);

@@ -185,8 +185,9 @@ std::string reason_against(const Point& point, const World& world) {
   for (std::string reason :
        {strategies::layout_impossible(point), strategies::serving_impossible(point, world.serving)})
     if (!reason.empty()) return reason;
-  for (std::string reason : {data_mismatch(point.training), strategy_reason(point),
-                             kernels_reason(point, world.on_cpu), graph_reason(point, world.on_cpu)})
+  for (std::string reason :
+       {data_mismatch(point.training), strategy_reason(point), kernels_reason(point, world.on_cpu),
+        graph_reason(point, world.on_cpu), save_reason(point)})
     if (!reason.empty()) return reason;
   return memory_reason(point, world.memory_per_rank_bytes);
 }
@@ -281,6 +282,12 @@ std::string graph_reason(const Point& point, bool on_cpu) {
     return {};
   return fmt::format("{} communicates in a step, which graphs do not hold; take single, or graph false",
                      t.strategy.name);
+}
+
+std::string save_reason(const Point& point) {
+  const TrainingPoint& t = point.training;
+  if (t.save.name == "none" || t.strategy.name != "single" || point.data_ranks() == 1) return {};
+  return "replicas of single train on their own and have no common state to save; take one rank, or ddp";
 }
 
 namespace {

@@ -56,6 +56,7 @@ std::string mpi_reason(const Point& point, specs::MpiServes serves);
 // Return why the point cannot use the kernels that it names, or cannot run as CUDA graphs; empty if it can.
 std::string kernels_reason(const Point& point, bool on_cpu);
 std::string graph_reason(const Point& point, bool on_cpu);
+std::string save_reason(const Point& point);
 
 // Returns why the state of the point does not fit into the memory of a rank, with a layout of the same ranks
 // that would fit if there is one. Only the buffers of the program count. Activations are an estimate and are

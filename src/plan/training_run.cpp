@@ -72,10 +72,11 @@ const std::vector<Knob> kKnobs = {
 
 namespace {
 
-// The keys that a file and --set accept.
+// The keys that a file and --set accept. Checkpoints of a run have knobs of their own.
 std::vector<std::string> accepted_keys() {
   std::vector<std::string> keys = block_keys("training");
-  std::erase_if(keys, [](const std::string& key) { return key == "ranks" || key == "sampling"; });
+  std::erase_if(keys,
+                [](const std::string& key) { return key == "ranks" || key == "sampling" || key == "save"; });
   for (const Knob& knob : kKnobs)
     if (knob.key != nullptr) keys.emplace_back(knob.key);
   return keys;

@@ -341,6 +341,16 @@ inline constexpr std::array kTrainingAxes = {
             .phrase = " ranks {}",
             .heading = "rank order",
             .hides_default = true},
+    AxisRow{.key = "save",
+            .member = &TrainingPoint::save,
+            .accepted = Choices{},
+            .description = "how checkpoints are written and read after the timed steps",
+            .acts = Acts::where_refused_else,
+            .default_choice = "none",
+            .is_later = true,
+            .phrase = " save {}",
+            .heading = "save",
+            .hides_default = true},
 };
 
 inline constexpr std::array kCollectiveAxes = {

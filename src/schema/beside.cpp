@@ -87,11 +87,11 @@ FileBeside::~FileBeside() {
   if (file_) ::unlink(name_.c_str());
 }
 
-bool FileBeside::take_place() {
+bool FileBeside::take_place(bool sync) {
   keep_mode(path_, name_);
-  if (::fsync(file_.get()) != 0 || ::rename(name_.c_str(), path_.c_str()) != 0) return false;
+  if ((sync && ::fsync(file_.get()) != 0) || ::rename(name_.c_str(), path_.c_str()) != 0) return false;
   file_.reset();
-  sync_path(directory_of(path_));
+  if (sync) sync_path(directory_of(path_));
   return true;
 }
 

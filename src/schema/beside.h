@@ -27,9 +27,9 @@ class FileBeside {
   FileBeside& operator=(const FileBeside&) = delete;
   explicit operator bool() const { return static_cast<bool>(file_); }
   const std::string& name() const { return name_; }
-  // Renames the file to `path`, durably and with the mode of the file that was there. Returns false on error
-  // (errno).
-  bool take_place();
+  // Renames the file to `path`, with the mode of the file that was there; durably, unless `sync` is false.
+  // Returns false on error (errno).
+  bool take_place(bool sync = true);
 
  private:
   std::string path_, name_;

@@ -20,7 +20,7 @@ struct SeriesInfo {
   std::string_view description;  // includes the meaning of rows and columns
 };
 
-inline constexpr std::array<SeriesInfo, 43> kSeries = {{
+inline constexpr std::array<SeriesInfo, 44> kSeries = {{
     {"step", "s", "time of each timed step (operation), [rank, step]"},
     {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
     {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
@@ -87,9 +87,13 @@ inline constexpr std::array<SeriesInfo, 43> kSeries = {{
     {"held_out_loss", "", "loss on the samples held out, [1, evaluation]"},
     {"accuracy", "", "share of held-out targets that had the largest logit, [1, evaluation]"},
     {"checkpoint_write", "s",
-     "of a training run: from its stop for a checkpoint until that is on the disk, [1, checkpoint]"},
+     "from the stop for a checkpoint until it is written, on the slowest rank, [1, checkpoint]"},
+    {"checkpoint_stall", "s",
+     "of a training point: how long training stopped or was slowed down for each checkpoint, [1, "
+     "checkpoint]"},
     {"checkpoint_read", "s",
-     "of a training run that goes on: finding, checking and loading its checkpoint, [1, launch]"},
+     "checking and loading a checkpoint, on the slowest rank; of a training run that goes on: finding it, "
+     "too, [1, checkpoint or launch]"},
 }};
 
 // The version of the schema is major.minor: minor grows when something is added, major when something is
@@ -97,7 +101,7 @@ inline constexpr std::array<SeriesInfo, 43> kSeries = {{
 // older one lacks gets the default of its member. The first release writes 1.10, and earlier files are
 // refused.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 11;
+inline constexpr int kSchemaMinor = 12;
 inline constexpr int kFirstReleasedMinor = 10;
 
 // A number that is measured. What it means is said here alone: the study's file, `list columns`, tables,
@@ -249,6 +253,24 @@ inline constexpr MeasureRow kMeasures[] = {
      &Measures::between_nodes_bytes, "between nodes"},
     {"num_operations", "per step", "collectives that a rank starts in a step", &Measures::num_operations,
      "operations"},
+    {"checkpoint_write_time", "s",
+     "median over the checkpoints, from a barrier until the files of all ranks are written (on the disk, "
+     "unless sync is false)",
+     &Measures::checkpoint_write_s, "write"},
+    {"checkpoint_stall_time", "s",
+     "median over the checkpoints, of the time that training stops for one: the write; where that is "
+     "asynchronous, what the steps until its end took longer than others, the copy to host memory included",
+     &Measures::checkpoint_stall_s, "stall"},
+    {"checkpoint_read_time", "s",
+     "median over the checkpoints, of checking and loading one that is in no page cache of its rank's node, "
+     "on the slowest rank",
+     &Measures::checkpoint_read_s, "read"},
+    {"checkpoint_bytes", "bytes", "of the files of a checkpoint, all ranks together",
+     &Measures::checkpoint_bytes, "written"},
+    {"predicted_checkpoint_bytes", "bytes",
+     "of the tensors in a checkpoint by formula: parameters and optimizer state in their master type, "
+     "buffers, residuals; of sharded ones their padding and what several ranks need whole, too",
+     &Measures::predicted_checkpoint_bytes, "formula"},
     {"num_load_units", "",
      "of a collective beside a load: units of the load in a round, as long as its operations",
      &Measures::num_load_units},

@@ -43,6 +43,7 @@ struct TrainingPoint {
   // What is balanced when blocks are assigned to stages: their FLOPs or their number.
   std::string stages = "flops";
   std::string rank_order = "dp-pp";
+  Choice save = {"none"};  // how checkpoints are written after the steps
   // "weak": the suite gave the batch of a rank. "strong": it gave the global batch. Not part of the identity.
   std::string scaling = "weak";
 };

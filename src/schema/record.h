@@ -92,6 +92,9 @@ struct Measures {
   // traffic of one rank in one step
   double traffic_bytes = kNone, predicted_traffic_bytes = kNone, between_nodes_bytes = kNone;
   int64_t num_operations = 0;
+  // checkpoints of a training point
+  double checkpoint_write_s = kNone, checkpoint_stall_s = kNone, checkpoint_read_s = kNone;
+  double checkpoint_bytes = kNone, predicted_checkpoint_bytes = kNone;
   int64_t num_load_units = 0;
   // what the network ports of all its nodes counted
   double network_sent_bytes = kNone, network_received_bytes = kNone;

@@ -146,6 +146,20 @@ const std::map<std::string, TransportSpec>& transport_specs() {
   return table;
 }
 
+const std::map<std::string, SaveSpec>& save_specs() {
+  static const OptionTable options = {
+      {"folder", OptionType::text, ".", "where the files are written, which all ranks must be able to read"},
+      {"sync", OptionType::boolean, true, "whether a write ends only when the files are on the disk (fsync)"},
+      {"async", OptionType::boolean, false,
+       "whether ranks copy their state to host memory and train on while a thread writes it"}};
+  static const std::map<std::string, SaveSpec> table = {
+      {"none", {"no checkpoints"}},
+      {"full", {"rank 0 gathers the whole state and writes one file, as train --checkpoint does", options}},
+      {"sharded", {"each rank writes what it owns to a file of its own", options}},
+  };
+  return table;
+}
+
 const OptionTable& transport_options(const std::string& name) {
   const auto found = transport_specs().find(name);
   if (found == transport_specs().end())

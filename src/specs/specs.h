@@ -39,6 +39,11 @@ struct TransportSpec {
   std::string description;
   OptionTable options = {};
 };
+// How the checkpoints of a training point are written (the axis `save`).
+struct SaveSpec {
+  std::string description;
+  OptionTable options = {};
+};
 // What transport mpi can do with the memory of the devices in use. blocking: all but training and what
 // overlaps, because Open MPI's non-blocking reductions do not take GPU memory. The strictest is last.
 enum class MpiServes { everything, blocking, nothing };
@@ -49,8 +54,9 @@ const std::map<std::string, OptimizerSpec>& optimizer_specs();  // sgd, adamw
 const std::map<std::string, TransportSpec>& transport_specs();  // pt2pt, mpi, nccl, hierarchical
 // Throws UsageError, which lists the known ones.
 const OptionTable& transport_options(const std::string& name);
-const std::vector<std::string>& reduction_names();  // sum, average, min, max
-const std::vector<std::string>& dtype_names();      // float32, float16, bfloat16, float64, int32
+const std::map<std::string, SaveSpec>& save_specs();  // none, full, sharded
+const std::vector<std::string>& reduction_names();    // sum, average, min, max
+const std::vector<std::string>& dtype_names();        // float32, float16, bfloat16, float64, int32
 int64_t dtype_bytes(const std::string& dtype);
 const std::vector<PrecisionSpec>& precision_specs();   // fp32, tf32, bf16, fp16, fp64
 const std::vector<std::string>& reduce_dtype_names();  // same, fp32

@@ -122,6 +122,13 @@ const ChoiceKind& transport_kind() {
   return kind;
 }
 
+const ChoiceKind& save_kind() {
+  static const ChoiceKind kind = {
+      "save", names_of(specs::save_specs()),
+      [](const std::string& name) -> const OptionTable& { return specs::save_specs().at(name).options; }};
+  return kind;
+}
+
 const ChoiceKind& parts_kind() {
   static const ChoiceKind kind = {
       "parts", names_of(specs::parts_specs()),
@@ -142,6 +149,7 @@ const ChoiceKind& kind_of(const std::string& axis) {
       {"strategy", strategy_kind},   {"optimizer", optimizer_kind},
       {"transport", transport_kind}, {"pipeline_schedule", strategies::pipeline_schedule_kind},
       {"parts", parts_kind},         {"beside", beside_kind},
+      {"save", save_kind},
   };
   return kinds.at(axis)();
 }

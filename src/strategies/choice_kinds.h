@@ -13,6 +13,7 @@ const ChoiceKind& strategy_kind();
 const ChoiceKind& optimizer_kind();
 const ChoiceKind& lr_scheduler_kind();
 const ChoiceKind& transport_kind();
+const ChoiceKind& save_kind();
 const ChoiceKind& parts_kind();
 const ChoiceKind& beside_kind();
 

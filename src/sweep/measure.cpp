@@ -193,6 +193,8 @@ Verdict measure(const WorkloadContext& context, Workload& workload, double makin
   network.end();
   if (const std::string trouble = workload.collect(record); !trouble.empty())
     return {Outcome::wrong, "wrong: " + trouble};
+  verdict = workload.measure_checkpoints(record);
+  if (!verdict.ok()) return verdict;
   const auto ablate = [&] { workload.measure_ablations(record); };
   verdict = agreed_in_step(context.group, context.heartbeat, "ablations", ablate, failure);
   if (!verdict.ok()) return verdict;

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "train/state_file.h"
+#include "checkpoint/state_file.h"
 
 namespace shardmark {
 

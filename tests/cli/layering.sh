@@ -7,7 +7,7 @@
 # before it has read everything: what writes into that pipe can be stopped by SIGPIPE, and then the pipe fails by chance.
 set -euo pipefail
 
-readonly LAYERS=(base schema specs strategies plan import data/order data/files launch comm/watch comm/pt2pt/engine doctor device comm doctor/machine kernels models data executor sweep train cli)
+readonly LAYERS=(base schema specs strategies plan import data/order data/files launch comm/watch comm/pt2pt/engine doctor device comm doctor/machine kernels models data executor checkpoint sweep train cli)
 # The folders of analysis, in the same order. "analysis" itself has the report, which combines the tables.
 readonly ROOMS=(analysis/{table,frame,stats,reference,findings,predict,render,tables,overview} analysis analysis/{compare,plots,page})
 readonly PLAIN=(base schema specs strategies plan import data/order data/files launch)

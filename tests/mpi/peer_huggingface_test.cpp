@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "checkpoint/state_file.h"
 #include "tests/mpi/training_fixture.h"
-#include "train/state_file.h"
 
 namespace shardmark {
 namespace {

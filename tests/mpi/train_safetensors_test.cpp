@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "checkpoint/state_file.h"
 #include "tests/mpi/training_fixture.h"
-#include "train/state_file.h"
 
 namespace shardmark {
 namespace {

@@ -51,6 +51,7 @@ std::vector<Table> all_tables() {
                                memory_table(none),
                                largest_table({}, none),
                                experts_table(none),
+                               checkpoints_table(none),
                                collective_fits_table({}),
                                held_out_collectives_table({}),
                                runs_table({}),

@@ -22,6 +22,7 @@
 #include "device/meter.h"
 #include "strategies/program_series.h"
 #include "sweep/workloads/reference.h"
+#include "sweep/workloads/saving.h"
 #include "sweep/workloads/training_results.h"
 
 namespace shardmark {
@@ -210,14 +211,6 @@ std::string not_finite_text(int64_t where) {
                      where / 2 + 1);
 }
 
-// The sum of all bits of the replicated state. It is equal on all ranks if the state is, and almost surely
-// differs if the state differs.
-int64_t checksum(const std::vector<at::Tensor>& tensors) {
-  int64_t sum = 0;
-  for (const auto& tensor : tensors) sum += item<int64_t>(tensor.view(at::kInt).sum(at::kLong));
-  return sum;
-}
-
 }  // namespace
 
 Check Training::verify() {
@@ -249,7 +242,7 @@ Check Training::verify() {
   if (const std::string trouble = divergence(losses, norms, reference); !trouble.empty())
     return {true, "wrong: " + trouble, Measures::kNone};
 
-  const int64_t sum = checksum(setup_.state->replicated());
+  const int64_t sum = sum_of_bits(setup_.state->replicated());
   // The temporary copies for the checksum do not count as the point's memory either. A graph was captured
   // during these steps, and its replays allocate nothing, so then the peak stays.
   if (!point_.training.graph) meter::reset_peak();
@@ -387,6 +380,17 @@ std::vector<double> Training::timed_compute(Record& record, int64_t times,
   keep("block_time", block_medians(steps, setup_.whole.blocks.size()));
   keep("parameter_backward_time", parameter_medians(steps, setup_.whole.blocks.size()));
   return seconds;
+}
+
+Verdict Training::measure_checkpoints(Record& record) {
+  if (point_.training.save.name == "none") return {};
+  Saving saving(group_, setup_, heartbeat_,
+                [this] { setup_.executor->step([this] { return loader_->next(); }); });
+  Verdict verdict;
+  const Verdict computed = agreed_in_step(
+      group_, heartbeat_, "checkpoints", [&] { verdict = saving.measure(record); },
+      [this] { return failure(); });
+  return computed.ok() ? verdict : computed;
 }
 
 // The learning rate is 0, so parameters keep their values, and steps without communication compute on values

@@ -24,6 +24,7 @@ class Training final : public Workload {
   std::vector<std::string> phases() const override;
   void derive(Record& record) const override;
   std::string collect(Record& record) override;
+  Verdict measure_checkpoints(Record& record) override;
   void measure_ablations(Record& record) override;
 
  private:

@@ -11,6 +11,7 @@
 #include "specs/mesh.h"
 #include "specs/specs.h"
 #include "strategies/activations.h"
+#include "strategies/saved_state.h"
 #include "strategies/stages.h"
 #include "strategies/strategy.h"
 
@@ -64,6 +65,11 @@ void derive_predictions(Record& record) {
   m.predicted_offloaded_bytes = cost.offloaded_bytes;
   m.predicted_activation_bytes = activation_bytes;
   m.predicted_traffic_bytes = cost.traffic_bytes;
+  const std::string& save = record.point.training.save.name;
+  if (save != "none")
+    m.predicted_checkpoint_bytes =
+        static_cast<double>(save == "sharded" ? strategies::sharded_state_bytes(record.point)
+                                              : strategies::whole_state_bytes(record.point));
 }
 
 double value_or_none(const std::map<std::string, double>& values, const std::string& key) {

@@ -13,6 +13,7 @@
 #include "comm/watch/heartbeat.h"
 #include "schema/record.h"
 #include "sweep/round_counts.h"
+#include "sweep/verdict.h"
 
 namespace shardmark {
 
@@ -97,6 +98,11 @@ class Workload {
   // Fills in what only the ranks know (memory, traffic, losses). Returns what is wrong with it, the same on
   // all ranks; empty if nothing is.
   virtual std::string collect(Record& record) = 0;
+  // Measures checkpoints, if the point asks for them. The same verdict on all ranks.
+  virtual Verdict measure_checkpoints(Record& record) {
+    static_cast<void>(record);
+    return {};
+  }
   // Measures the ablations, if the workload has any, and stores their series (schema/fields.h). Called
   // last.
   virtual void measure_ablations(Record& record) { static_cast<void>(record); }

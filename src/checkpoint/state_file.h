@@ -2,13 +2,41 @@
 // so that weights can be exchanged in both directions.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "checkpoint/safetensors.h"
 #include "executor/training_setup.h"
-#include "train/safetensors.h"
 
 namespace shardmark {
 
-// Collective; `writes` is true on rank 0 only. The file appears complete or not at all. Returns why it could
-// not be written, or an empty text: a full disk is no reason to stop training.
+// Writes the tensors of a state to a file. An error ends the file and is kept, because the other ranks may be
+// in a collective: a full disk is no reason to stop training.
+class StateFile {
+ public:
+  // header_room: for the tensors' names; that of the metadata is added.
+  StateFile(const std::string& path, int64_t header_room, TextMap metadata);
+  // A stack (specs::ParameterSpec) becomes one tensor for each of its elements. The value is on the CPU.
+  void add(const std::string& name, const at::Tensor& value);
+  // The file appears complete or not at all. Returns why it could not be written, or an empty text.
+  std::string finish(bool sync = true);
+
+ private:
+  void attempt(const std::function<void()>& body);
+  TextMap metadata_;
+  std::optional<SafetensorsWriter> writer_;
+  std::string trouble_;
+};
+
+// Calls visit(name, value on the CPU) for the tensors of the whole state. Collective; a rank that needs none
+// of them passes an empty function.
+void visit_whole_state(const TrainingSetup& setup, State what, const StateVisitor& visit);
+// The file for them, with what load_state() needs to know added to `metadata`.
+std::unique_ptr<StateFile> whole_state_file(const std::string& path, const TrainingSetup& setup, State what,
+                                            TextMap metadata);
+
+// Both together. Collective; `writes` is true on rank 0 only.
 std::string write_state(const std::string& path, const TrainingSetup& setup, State what,
                         const TextMap& metadata, bool writes);
 // The size of such a file in bytes, or slightly more.

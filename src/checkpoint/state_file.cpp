@@ -1,5 +1,5 @@
 // Writes the training state under any sharding, checks that a file fits a model, and reads it.
-#include "train/state_file.h"
+#include "checkpoint/state_file.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +16,7 @@
 #include "executor/training_state.h"
 #include "specs/layout.h"
 #include "specs/specs.h"
+#include "strategies/saved_state.h"
 #include "strategies/strategy.h"
 
 namespace shardmark {
@@ -46,15 +47,23 @@ std::vector<std::pair<std::string, std::vector<int64_t>>> tensors_of(const specs
   return all;
 }
 
-int64_t header_room(const specs::ModelTable& table, const TextMap& metadata) {
+int64_t header_room(const specs::ModelTable& table) {
   int64_t room = 4096;
   for (const auto& group : table.groups)
     for (const auto& spec : group.parameters)
       for (const auto& [name, shape] : tensors_of(spec))
         room += kMostKinds * SafetensorsWriter::header_bytes("optimizer.exp_avg_sq." + name);
   for (const auto& spec : table.buffers) room += SafetensorsWriter::header_bytes(spec.name);
-  for (const auto& [key, value] : metadata)
-    room += SafetensorsWriter::header_bytes(key) + 2 * std::ssize(value);  // quotes are escaped
+  return room;
+}
+
+// For the entries of what a reduction carries.
+int64_t residual_room(const Point& point) {
+  int64_t room = 0;
+  const strategies::RankStep step(point);
+  for (const auto& buffer : strategies::strategy(point.training.strategy.name).step(step.input()).buffers)
+    if (buffer.carried)
+      room += (buffer.replicated ? 1 : point.ranks) * SafetensorsWriter::header_bytes(buffer.name);
   return room;
 }
 
@@ -140,58 +149,74 @@ void load_loss_scale(const GradientGuard& guard, Communicator& comm, const Safet
 
 }  // namespace
 
-std::string write_state(const std::string& path, const TrainingSetup& setup, State what, const TextMap& given,
-                        bool writes) {
-  std::string trouble;
-  std::optional<SafetensorsWriter> writer;
-  TextMap metadata = given;
-  int64_t room = 0;
+StateFile::StateFile(const std::string& path, int64_t header_room, TextMap metadata)
+    : metadata_(std::move(metadata)) {
+  for (const auto& [key, value] : metadata_)
+    header_room += SafetensorsWriter::header_bytes(key) + 2 * std::ssize(value);  // quotes are escaped
+  attempt([&] { writer_.emplace(path, header_room); });
+}
+
+void StateFile::attempt(const std::function<void()>& body) {
+  if (!trouble_.empty()) return;
+  try {
+    body();
+  } catch (const std::exception& error) {
+    end_job_if_gpu_is_lost(error.what());
+    trouble_ = first_line(error.what());
+    writer_.reset();
+  }
+}
+
+void StateFile::add(const std::string& name, const at::Tensor& value) {
+  attempt([&] {
+    if (!is_stack(name)) return writer_->add(name, value);
+    for (int64_t i = 0; i < value.size(0); ++i)
+      writer_->add(name_in_stack(name, static_cast<size_t>(i)), value[i]);
+  });
+}
+
+std::string StateFile::finish(bool sync) {
+  attempt([&] { writer_->finish(metadata_, sync); });
+  return trouble_;
+}
+
+void visit_whole_state(const TrainingSetup& setup, State what, const StateVisitor& visit) {
+  setup.state->visit(what, visit);
+  if (what != State::all || !visit) return;
+  for (const auto& [name, value] : setup.guard->state()) visit(kOptimizer + name, value.cpu().to(at::kFloat));
+}
+
+std::unique_ptr<StateFile> whole_state_file(const std::string& path, const TrainingSetup& setup, State what,
+                                            TextMap metadata) {
+  int64_t room = header_room(setup.whole);
   if (what == State::all) {
     const std::string reduction = reduction_of(*setup.state, setup.state->comm().size());
     if (!reduction.empty()) metadata[kReduction] = reduction;
     for (const auto& entry : setup.state->carried()) room += SafetensorsWriter::header_bytes(entry.name);
   }
-  const auto attempt = [&](const auto& body) {
-    if (!writes || !trouble.empty()) return;
-    try {
-      body();
-    } catch (const std::exception& error) {  // any error: the others are in a gather
-      end_job_if_gpu_is_lost(error.what());
-      trouble = first_line(error.what());
-      writer.reset();
-    }
-  };
-  attempt([&] { writer.emplace(path, room + header_room(setup.whole, metadata)); });
-  const StateVisitor add = [&](const std::string& name, const at::Tensor& value) {
-    attempt([&] {
-      if (!is_stack(name)) return writer->add(name, value);
-      for (int64_t i = 0; i < value.size(0); ++i)
-        writer->add(name_in_stack(name, static_cast<size_t>(i)), value[i]);
-    });
-  };
-  setup.state->visit(what, writes ? add : StateVisitor{});
-  if (what == State::all)
-    for (const auto& [name, value] : setup.guard->state()) add(kOptimizer + name, value.cpu().to(at::kFloat));
-  attempt([&] { writer->finish(metadata); });
-  return trouble;
+  return std::make_unique<StateFile>(path, room, std::move(metadata));
+}
+
+std::string write_state(const std::string& path, const TrainingSetup& setup, State what,
+                        const TextMap& metadata, bool writes) {
+  if (!writes) {
+    visit_whole_state(setup, what, {});
+    return {};
+  }
+  const auto file = whole_state_file(path, setup, what, metadata);
+  visit_whole_state(setup, what,
+                    [&](const std::string& name, const at::Tensor& value) { file->add(name, value); });
+  return file->finish();
 }
 
 int64_t state_bytes(const Point& point, State what) {
   const TrainingPoint& t = point.training;
   const specs::SharedTable table = specs::model_table(t.model);
   const auto bytes = specs::element_bytes(t.precision, t.reduce_dtype);
-  const int64_t kinds =
-      what == State::weights
-          ? 1
-          : 1 + specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options);
-  int64_t sum = kinds * table->num_parameters() * bytes.master + header_room(*table, {});
+  if (what == State::all)
+    return strategies::whole_state_bytes(point) + header_room(*table) + residual_room(point);
+  int64_t sum = table->num_parameters() * bytes.master + header_room(*table);
   for (const auto& spec : table->buffers) sum += c10::multiply_integers(spec.shape) * bytes.compute;
-  if (what == State::weights) return sum;
-  const strategies::RankStep step(point);
-  for (const auto& buffer : strategies::strategy(t.strategy.name).step(step.input()).buffers)
-    if (buffer.carried)
-      sum += (buffer.replicated ? 1 : point.ranks) * (buffer.numel * specs::bytes_of(buffer.element, bytes) +
-                                                      SafetensorsWriter::header_bytes(buffer.name));
   return sum;
 }
 

@@ -1,5 +1,5 @@
 // Header, data and checksum of safetensors files.
-#include "train/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ void SafetensorsWriter::add(const std::string& name, const at::Tensor& value) {
   hash_ = hash_bytes(bytes, hash_);
 }
 
-void SafetensorsWriter::finish(const TextMap& metadata) {
+void SafetensorsWriter::finish(const TextMap& metadata, bool sync) {
   header_[kMetadata] = metadata;
   header_[kMetadata][kChecksum] = hash_text(hash_bytes(header_.dump(), hash_));
   std::string header = header_.dump();
@@ -81,7 +81,7 @@ void SafetensorsWriter::finish(const TextMap& metadata) {
     start[byte] = static_cast<char>(static_cast<uint64_t>(header_room_) >> (8 * byte));
   write_at(file_.file(), file_.path(), 0, start + header);
   require_regular(path_);  // what has appeared there since the start
-  if (!beside_.take_place()) fail_to_write(path_);
+  if (!beside_.take_place(sync)) fail_to_write(path_);
 }
 
 SafetensorsFile::SafetensorsFile(const std::string& path)

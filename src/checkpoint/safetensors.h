@@ -29,7 +29,8 @@ class SafetensorsWriter {
   static int64_t header_bytes(const std::string& name) { return static_cast<int64_t>(name.size()) + 256; }
 
   void add(const std::string& name, const at::Tensor& value);  // floating-point, on the CPU
-  void finish(const TextMap& metadata);                        // adds "checksum", over data and header
+  // Adds "checksum", over data and header. Without `sync` the file may still be on its way to the disk.
+  void finish(const TextMap& metadata, bool sync = true);
 
  private:
   std::string path_;

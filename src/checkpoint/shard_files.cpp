@@ -1,0 +1,65 @@
+// Cuts what a rank owns into the pieces that its holders write, and puts them together again.
+#include "checkpoint/shard_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "specs/layout.h"
+
+namespace shardmark {
+namespace {
+
+constexpr const char* kOfGuard = "optimizer.";
+
+// The piece of `values` that holder number `index` of `count` writes.
+at::Tensor piece_of(const at::Tensor& values, int64_t index, int64_t count) {
+  if (count == 1) return values;
+  const int64_t begin = values.numel() * index / count, end = values.numel() * (index + 1) / count;
+  return values.narrow(0, begin, end - begin);
+}
+
+std::vector<TrainingState::Own> own_state(const TrainingSetup& setup) {
+  std::vector<TrainingState::Own> all = setup.state->own();
+  for (const auto& [name, value] : setup.guard->state())
+    all.push_back({kOfGuard + name, value, {setup.comm.rank()}});
+  return all;
+}
+
+}  // namespace
+
+std::string shard_path(const std::string& folder, int rank) {
+  return fmt::format("{}/rank-{:05}.safetensors", folder, rank);
+}
+
+void visit_own_state(const TrainingSetup& setup, bool copies, const StateVisitor& visit) {
+  for (const auto& [name, values, holders, of_model] : own_state(setup)) {
+    const auto index = std::find(holders.begin(), holders.end(), setup.comm.rank()) - holders.begin();
+    const at::Tensor piece = piece_of(values, index, std::ssize(holders));
+    const at::ScalarType type = at::isFloatingType(piece.scalar_type()) ? piece.scalar_type() : at::kFloat;
+    visit(name, piece.to(at::kCPU, type, /*non_blocking=*/false, copies));
+  }
+}
+
+std::unique_ptr<StateFile> own_state_file(const std::string& folder, const TrainingSetup& setup) {
+  int64_t room = 0;
+  for (const auto& own : own_state(setup)) room += SafetensorsWriter::header_bytes(own.name);
+  return std::make_unique<StateFile>(shard_path(folder, setup.comm.rank()), room, TextMap{{"format", "pt"}});
+}
+
+void load_own_state(const std::string& folder, const TrainingSetup& setup) {
+  std::map<int, SafetensorsFile> files;
+  const auto file_of = [&](int rank) -> const SafetensorsFile& {
+    const auto found = files.find(rank);
+    return found == files.end() ? files.emplace(rank, SafetensorsFile(shard_path(folder, rank))).first->second
+                                : found->second;
+  };
+  file_of(setup.comm.rank()).verify();
+  for (const auto& [name, values, holders, of_model] : own_state(setup))
+    for (int64_t index = 0; index < std::ssize(holders); ++index)
+      piece_of(values, index, std::ssize(holders))
+          .copy_(file_of(holders[static_cast<size_t>(index)]).read(name));
+}
+
+}  // namespace shardmark

@@ -1,0 +1,68 @@
+// Adds up parameters, optimizer state, buffers and residuals.
+#include "strategies/saved_state.h"
+
+#include <functional>
+#include <numeric>
+
+#include "specs/mesh.h"
+#include "specs/specs.h"
+#include "strategies/strategy.h"
+
+namespace shardmark::strategies {
+namespace {
+
+// Parameters, and the tensors of the optimizer's state that are as large.
+int64_t kinds_of_tensors(const TrainingPoint& t) {
+  return 1 + specs::optimizer_specs().at(t.optimizer.name).state_elements(t.optimizer.options);
+}
+
+int64_t buffer_elements(const ModelTable& table) {
+  int64_t sum = 0;
+  for (const auto& spec : table.buffers)
+    sum += std::accumulate(spec.shape.begin(), spec.shape.end(), int64_t{1}, std::multiplies<>());
+  return sum;
+}
+
+// What all ranks together carry to the next step. Checkpoints of pipelines do not hold it.
+int64_t carried_bytes(const Point& point, const Program& program, bool replicated_once) {
+  if (point.training.pipeline > 1) return 0;
+  const auto bytes = specs::element_bytes(point.training.precision, point.training.reduce_dtype);
+  int64_t sum = 0;
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.carried)
+      sum += (buffer.replicated && replicated_once ? 1 : point.ranks) * buffer.numel *
+             specs::bytes_of(buffer.element, bytes);
+  return sum;
+}
+
+}  // namespace
+
+int64_t whole_state_bytes(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const specs::SharedTable table = specs::model_table(t.model);
+  const auto bytes = specs::element_bytes(t.precision, t.reduce_dtype);
+  const RankStep step(point);
+  return kinds_of_tensors(t) * table->num_parameters() * bytes.master +
+         buffer_elements(*table) * bytes.compute +
+         carried_bytes(point, strategy(t.strategy.name).step(step.input()), /*replicated_once=*/true);
+}
+
+int64_t sharded_state_bytes(const Point& point) {
+  const TrainingPoint& t = point.training;
+  const auto bytes = specs::element_bytes(t.precision, t.reduce_dtype);
+  const specs::Mesh mesh = specs::mesh_of(point);
+  int64_t sum = 0;
+  for (int64_t stage = 0; stage < mesh.pipeline; ++stage)
+    for (int64_t tensor = 0; tensor < mesh.tensor; ++tensor) {
+      const RankStep step(point, stage * mesh.pipeline_group().stride + tensor);
+      const Program program = strategy(t.strategy.name).step(step.input());
+      for (const GroupLayout& group : program.layout)
+        for (const specs::Segment& segment : group.segments)
+          sum += kinds_of_tensors(t) * segment.range.numel * bytes.master;
+      sum += mesh.copies().ranks * buffer_elements(*step.part().table) * bytes.compute;
+      if (stage + tensor == 0) sum += carried_bytes(point, program, /*replicated_once=*/false);
+    }
+  return sum;
+}
+
+}  // namespace shardmark::strategies

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# NEEDS torch
+# On a disk of a set rate, checkpoints are written and read as fast as fio writes and reads, within 5 %. The disk is a
+# loop device, whose rate the kernel holds (blkio); it is so slow that computing does not count.
+set -euo pipefail
+program=$(realpath "${1:?usage: tests/cluster/storage.sh path/to/shardmark}")
+# shellcheck source=tests/script.bash
+source "$(dirname "$0")/../script.bash"
+
+[[ $(id -u) == 0 ]] || skip "needs root, for a disk of its own"
+for name in fio losetup mkfs.ext4; do
+  command -v $name >/dev/null || skip "no $name: run jobs/bootstrap.sh --cluster"
+done
+throttle=/sys/fs/cgroup/blkio/blkio.throttle
+[[ -w ${throttle}.write_bps_device ]] || skip "the kernel sets no rates of disks here (blkio of control groups, version 1)"
+
+rate=$((8 << 20))
+truncate -s 200M "$dir/disk.img"
+mkfs.ext4 -q "$dir/disk.img"
+loop=$(losetup -f --show "$dir/disk.img" 2>/dev/null) || skip "the container allows no loop device"
+number=$(cat "/sys/block/${loop#/dev/}/dev")
+set_rate() {
+  local what
+  for what in write_bps_device read_bps_device; do echo "$number $1" >"${throttle}.$what"; done
+}
+mkdir "$dir/disk"
+remove_disk() {
+  set_rate 0
+  umount "$dir/disk"
+  losetup -d "$loop"
+}
+at_end+=(remove_disk)
+mount "$loop" "$dir/disk" 2>/dev/null || skip "the container mounts no disk"
+set_rate $rate
+
+cat >"$dir/storage.yaml" <<Y
+name: storage
+sampling: {warmup_steps: 1, min_steps: 1, max_steps: 1, time_limit: 5}
+training:
+  - model: {mlp: {features: 512, width: 1024, layers: 2, classes: 10}}
+    strategy: fsdp
+    optimizer: adamw
+    batch_size: 2
+    save: ["full(folder=$dir/disk)", "sharded(folder=$dir/disk)"]
+Y
+mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$program" run "$dir/storage.yaml" -o "$dir/x.h5" --quiet >"$dir/run.log" 2>&1 || fail "the suite"
+"$program" report "$dir/x.h5" --raw --json >"$dir/x.json"
+
+# The same bytes: the first number is those of one file, the second those of two.
+read -r bytes <<<"$("$python" -c 'import json, sys; print(int(json.load(open(sys.argv[1]))["points"][0]["checkpoint_bytes"]))' "$dir/x.json")"
+fio_rate() {  # fio_rate write|read FILES: bytes/s, the median of three
+  local i
+  for i in 1 2 3; do
+    if [[ $1 == read ]]; then sync; echo 3 >/proc/sys/vm/drop_caches 2>/dev/null || true; fi
+    fio --name="files$2" --directory="$dir/disk" --rw="$1" --bs=1M --size=$((bytes / $2)) --numjobs="$2" --end_fsync=1 --group_reporting \
+      --output-format=json 2>/dev/null | "$python" -c 'import json, sys; j = json.load(sys.stdin)["jobs"][0]; print(max(j["read"]["bw_bytes"], j["write"]["bw_bytes"]))'
+  done | sort -n | sed -n 2p
+}
+{
+  for files in 1 2; do
+    echo "$(fio_rate write $files) $(fio_rate read $files)"
+    rm -f "$dir"/disk/files*
+  done
+} >"$dir/fio.txt"
+"$python" - "$dir" <<'P'
+import json, statistics, sys
+folder = sys.argv[1]
+points = {p["save"].split("(")[0]: p for p in json.load(open(folder + "/x.json"))["points"]}
+series = lambda p, name: statistics.median(p["samples"][name][0])
+with open(folder + "/fio.txt") as file:
+    fio = dict(zip(("full", "sharded"), ([float(v) for v in line.split()] for line in file)))
+for form, p in points.items():
+    for name, rate in zip(("checkpoint_write", "checkpoint_read"), fio[form]):
+        ours = p["checkpoint_bytes"] / series(p, name)
+        print(f"{form} {name}: {ours / 1e6:.2f} MB/s, fio {rate / 1e6:.2f}, ratio {ours / rate:.3f}")
+        assert 0.95 < ours / rate < 1.05, (form, name, ours, rate)
+P
+echo "storage: ok"
