@@ -52,7 +52,7 @@ packages=(build-essential cmake ninja-build git libhdf5-dev libyaml-cpp-dev nloh
           libfmt-dev libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv procps)
 commands=(make g++ cmake ninja git)    # commands that show that a package came from elsewhere (modules, Spack)
 handy=(ccache mold librsvg2-bin libxml2-utils)  # faster builds, report --plots, a check in a test; optional
-if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin libhwloc-dev); commands+=(mpicc mpirun); fi
+if [[ $analysis == no ]]; then packages+=(libopenmpi-dev openmpi-bin libhwloc-dev libxxhash-dev); commands+=(mpicc mpirun); fi
 # Version 16 is in Debian 12 and Ubuntu 24.04. Other versions format differently, and 14 cannot parse the library of g++
 # 12.
 if [[ $lint == yes ]]; then packages+=(clang-format-16 clang-tidy-16); commands+=(clang-format-16 clang-tidy-16); fi

@@ -176,8 +176,8 @@ void sort(std::vector<MergedPoint>& points) {
 
 std::string computing_family(const Point& point) {
   return content_of(
-      point, {"strategy", "gathers", "ranks", "batch_size", "accumulation", "tensor", "sequence_parallel",
-              "context", "pipeline", "pipeline_schedule", "stages", "rank_order"});
+      point, {"save", "strategy", "gathers", "ranks", "batch_size", "accumulation", "tensor",
+              "sequence_parallel", "context", "pipeline", "pipeline_schedule", "stages", "rank_order"});
 }
 
 std::string series_key(const MergedPoint& merged, Axes over) {
@@ -189,6 +189,19 @@ std::string series_key(const MergedPoint& merged, Axes over) {
   if (!is_over("strategy")) key += "\n" + merged.point.training.chosen;
   if (!is_over("ranks")) key += fmt::format("\n{} {}", merged.nodes, merged.ranks_per_node);
   return key;
+}
+
+std::vector<MergedPoint> one_for_each_step(std::vector<MergedPoint> points) {
+  const auto is_plain = [](const MergedPoint& merged) { return merged.point.training.save.name == "none"; };
+  std::map<std::string, const MergedPoint*> kept;
+  for (const MergedPoint& merged : points) {
+    const MergedPoint*& one = kept[series_key(merged, {"save"})];
+    if (one == nullptr || (is_plain(merged) && !is_plain(*one))) one = &merged;
+  }
+  std::vector<MergedPoint> left;
+  for (MergedPoint& merged : points)
+    if (kept.at(series_key(merged, {"save"})) == &merged) left.push_back(std::move(merged));
+  return left;
 }
 
 std::string machine_text(const Environment& environment) { return machine_text(environment, ""); }

@@ -70,6 +70,9 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies);
 // Equal for training points whose blocks compute the same, whatever their strategy, ranks, batch size,
 // micro-batches and layout.
 std::string computing_family(const Point& point);
+// What is saved after the steps does not change them: of points that differ in `save` alone, the one without
+// it is kept, or else the first.
+std::vector<MergedPoint> one_for_each_step(std::vector<MergedPoint> points);
 
 // The same of training points that nobody has measured.
 std::vector<MergedPoint> merge_planned(const std::vector<const Point*>& points);

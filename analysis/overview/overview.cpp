@@ -166,13 +166,11 @@ std::vector<MergedPoint> not_answered(const std::vector<StudyData>& studies,
   for (const Layouts& layouts : layouts_of(points)) answered.insert(layouts.begin(), layouts.end());
   const std::set<std::string> searches = searches_of(studies);
   for (const MergedPoint& merged : points)
-    if (is_training(merged) &&
-        (searches.contains(search_key(merged)) || merged.measures.checkpoint_write_s > 0))
-      answered.insert(&merged);
+    if (is_training(merged) && searches.contains(search_key(merged))) answered.insert(&merged);
   std::vector<MergedPoint> others;
   for (const MergedPoint& merged : points)
     if (!answered.contains(&merged)) others.push_back(merged);
-  return others;
+  return one_for_each_step(std::move(others));
 }
 
 }  // namespace

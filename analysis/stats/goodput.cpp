@@ -26,13 +26,14 @@ void append_series(std::vector<double>& all, const Record& record, std::string_v
     all.insert(all.end(), times->values.begin(), times->values.end());
 }
 
+bool save_is(const Choice& save, const char* option, bool value) {
+  const OptionValue* const found = save.options.find(option);
+  return found != nullptr && *found == OptionValue(value);
+}
+
 // Whether checkpoints are written as a run of `train` does it.
 bool writes_as_train(const Choice& save) {
-  const auto is = [&](const char* option, bool value) {
-    const OptionValue* const found = save.options.find(option);
-    return found != nullptr && *found == OptionValue(value);
-  };
-  return save.name == "full" && is("sync", true) && is("async", false);
+  return save.name == "full" && save_is(save, "sync", true) && save_is(save, "async", false);
 }
 
 double given_or_measured(double given_s, const std::vector<double>& measured_s) {
@@ -147,7 +148,9 @@ GoodputRows::GoodputRows(const std::vector<StudyData>& studies, const FailureQue
     const std::string machine = machine_text(study.environment);
     const auto add = [&](const Record& record) {
       if (record.point.workload != "train" && !writes_as_train(record.point.training.save)) return;
-      Times& times = measured_[state_key(machine, record.point.training)];
+      const OptionValue* const folder = record.point.training.save.options.find("folder");
+      Times& times = measured_[state_key(machine, record.point.training)]
+                              [folder == nullptr ? "" : folder->get<std::string>()];
       append_series(times.write_s, record, "checkpoint_write");
       append_series(times.read_s, record, "checkpoint_read");
     };
@@ -156,23 +159,43 @@ GoodputRows::GoodputRows(const std::vector<StudyData>& studies, const FailureQue
   }
 }
 
+GoodputRows::Times GoodputRows::slowest(const std::map<std::string, Times>& by_folder) {
+  const auto write_s = [](const auto& entry) {
+    return entry.second.write_s.empty() ? -1.0 : median(entry.second.write_s);
+  };
+  return std::max_element(by_folder.begin(), by_folder.end(),
+                          [&](const auto& a, const auto& b) { return write_s(a) < write_s(b); })
+      ->second;
+}
+
 void GoodputRows::add(const MergedPoint& like, const Point& point, int64_t nodes, const Throughput& speed,
                       double watts) {
   any_added_ = true;
-  const auto found = measured_.find(state_key(like.machine, point.training));
-  Times times = found == measured_.end() ? Times() : found->second;
-  if (const Measures& m = like.measures; m.checkpoint_stall_s > 0)
-    times = {{m.checkpoint_stall_s}, {m.checkpoint_read_s}};
-  const double write_s = given_or_measured(query_.write_s, times.write_s),
-               read_s = given_or_measured(query_.read_s, times.read_s);
-  if (std::isnan(write_s)) return;
   const double between_s = 3600 / (query_.per_node_hour * static_cast<double>(nodes > 0 ? nodes : NAN));
-  rows_.push_back({&like,
-                   point,
-                   nodes,
-                   speed,
-                   std::isnan(query_.watts) ? watts : query_.watts,
-                   {between_s, write_s, std::isnan(read_s) ? 0 : read_s, query_.restart_s}});
+  GoodputRow row{&like,
+                 point,
+                 nodes,
+                 speed,
+                 std::isnan(query_.watts) ? watts : query_.watts,
+                 {between_s, query_.write_s, query_.read_s, query_.restart_s}};
+  const Measures& own = like.measures;
+  const bool measured_itself = &like.point == &point && !std::isnan(own.checkpoint_write_s);
+  Times times;
+  if (!measured_itself) {
+    if (const auto found = measured_.find(state_key(like.machine, point.training)); found != measured_.end())
+      times = slowest(found->second);
+  } else if (save_is(point.training.save, "sync", true)) {
+    times = {{std::max(own.checkpoint_stall_s, 0.0)}, {own.checkpoint_read_s}};
+    if (std::isnan(query_.write_s) && save_is(point.training.save, "async", true)) {
+      row.least_interval_s = own.checkpoint_write_s;
+      row.job.restart_s += own.checkpoint_write_s - times.write_s.front();
+    }
+  }
+  row.job.write_s = given_or_measured(query_.write_s, times.write_s);
+  row.job.read_s = given_or_measured(query_.read_s, times.read_s);
+  if (std::isnan(row.job.write_s)) return;
+  if (std::isnan(row.job.read_s)) row.job.read_s = 0;
+  rows_.push_back(row);
 }
 
 std::vector<GoodputRow> GoodputRows::rows() const {

@@ -28,7 +28,8 @@ constexpr int64_t kLargestHeader = 100'000'000;  // the limit of the format's ow
 constexpr int kDeepest = 3;                      // depth of a number in a tensor's shape
 constexpr const char* kIndex = ".json";
 constexpr const char* kMetadata = "__metadata__";
-constexpr const char* kChecksum = "checksum";
+// Keys in the metadata. Files of earlier versions have the slower one (schema/content_hash.h).
+constexpr const char *kFastHash = "xxh3", *kChecksum = "checksum";
 
 const std::map<std::string, at::ScalarType>& dtypes() {
   static const std::map<std::string, at::ScalarType> types = {
@@ -49,10 +50,7 @@ std::string_view bytes_of(const at::Tensor& tensor) {
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(const std::string& path, int64_t header_room)
-    : path_(follow_links(path)),
-      header_room_((header_room + 1023) / 1024 * 1024),
-      beside_(path_),
-      hash_(kHashStart) {
+    : path_(follow_links(path)), header_room_((header_room + 1023) / 1024 * 1024), beside_(path_) {
   if (!beside_) fail_to_write(beside_.name());
   require_regular(path_);
   file_ = AppendFile(open_or_create(beside_.name(), O_RDWR), beside_.name());
@@ -67,12 +65,13 @@ void SafetensorsWriter::add(const std::string& name, const at::Tensor& value) {
                    {"shape", tensor.sizes().vec()},
                    {"data_offsets", {begin, begin + static_cast<int64_t>(bytes.size())}}};
   file_.write(bytes);
-  hash_ = hash_bytes(bytes, hash_);
+  hash_.add(bytes);
 }
 
 void SafetensorsWriter::finish(const TextMap& metadata, bool sync) {
   header_[kMetadata] = metadata;
-  header_[kMetadata][kChecksum] = hash_text(hash_bytes(header_.dump(), hash_));
+  hash_.add(header_.dump());
+  header_[kMetadata][kFastHash] = hash_text(hash_.value());
   std::string header = header_.dump();
   ENSURE(std::ssize(header) <= header_room_, "no room for the header");
   header.resize(static_cast<size_t>(header_room_), ' ');
@@ -155,7 +154,8 @@ void SafetensorsFile::read_header() {
       entries_[name] = entry_of(name, value, data_begin);
   }
   check_places(data_begin);
-  if (has_checksum()) header[kMetadata].erase(kChecksum);
+  if (has_checksum())
+    for (const char* key : {kFastHash, kChecksum}) header[kMetadata].erase(key);
   checked_header_ = header.dump();
 }
 
@@ -175,7 +175,9 @@ SafetensorsFile::Entry SafetensorsFile::entry_of(const std::string& name, const 
   fail("has a damaged header: tensor " + name);
 }
 
-bool SafetensorsFile::has_checksum() const { return metadata_.contains(kChecksum); }
+bool SafetensorsFile::has_checksum() const {
+  return metadata_.contains(kFastHash) || metadata_.contains(kChecksum);
+}
 
 // The format allows no gaps: the tensors fill the file to its end.
 void SafetensorsFile::check_places(int64_t data_begin) const {
@@ -220,20 +222,30 @@ at::Tensor SafetensorsFile::read(const std::string& name) const {
   return tensor;
 }
 
-void SafetensorsFile::verify() const {
-  for (const SafetensorsFile& part : parts_) part.verify();
+void SafetensorsFile::verify(const std::function<void()>& on_piece) const {
+  for (const SafetensorsFile& part : parts_) part.verify(on_piece);
   if (!has_checksum()) return;
+  const bool is_fast = metadata_.contains(kFastHash);
   int64_t data_bytes = 0;
   for (const auto& [name, entry] : entries_) data_bytes += entry.num_bytes;
   std::string piece(1 << 22, '\0');
-  uint64_t hash = kHashStart;
+  FastHash fast;
+  uint64_t slow = kHashStart;
+  const auto add = [&](std::string_view bytes) {
+    if (is_fast)
+      fast.add(bytes);
+    else
+      slow = hash_bytes(bytes, slow);
+  };
   for (int64_t at = size_ - data_bytes; at < size_;) {
     const auto count = std::min<int64_t>(std::ssize(piece), size_ - at);
     if (!read_at(file_, path_, at, piece.data(), static_cast<size_t>(count))) fail("is truncated");
-    hash = hash_bytes(std::string_view(piece).substr(0, static_cast<size_t>(count)), hash);
+    add(std::string_view(piece).substr(0, static_cast<size_t>(count)));
     at += count;
+    on_piece();
   }
-  if (hash_text(hash_bytes(checked_header_, hash)) != metadata_.at(kChecksum))
+  add(checked_header_);
+  if (hash_text(is_fast ? fast.value() : slow) != metadata_.at(is_fast ? kFastHash : kChecksum))
     fail("is damaged: its checksum does not match");
 }
 

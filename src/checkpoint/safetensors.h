@@ -4,11 +4,13 @@
 
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "checkpoint/fast_hash.h"
 #include "schema/beside.h"
 
 namespace shardmark {
@@ -29,7 +31,7 @@ class SafetensorsWriter {
   static int64_t header_bytes(const std::string& name) { return static_cast<int64_t>(name.size()) + 256; }
 
   void add(const std::string& name, const at::Tensor& value);  // floating-point, on the CPU
-  // Adds "checksum", over data and header. Without `sync` the file may still be on its way to the disk.
+  // Adds "xxh3", a hash of data and header. Without `sync` the file may still be on its way to the disk.
   void finish(const TextMap& metadata, bool sync = true);
 
  private:
@@ -38,7 +40,7 @@ class SafetensorsWriter {
   FileBeside beside_;
   AppendFile file_;
   nlohmann::ordered_json header_;
-  uint64_t hash_;
+  FastHash hash_;
 };
 
 // Reads a file, or the several files of a large model through the index that Hugging Face writes beside them:
@@ -63,8 +65,9 @@ class SafetensorsFile {
   // Reads a tensor to the CPU. Throws the same errors.
   at::Tensor read(const std::string& name) const;
   bool has_checksum() const;
-  // Throws UsageError if the content is not what was written. Files without a checksum pass.
-  void verify() const;
+  // Throws UsageError if the content is not what was written. Files without a checksum pass. `on_piece` is
+  // called every few MiB.
+  void verify(const std::function<void()>& on_piece = [] {}) const;
 
  private:
   [[noreturn]] void fail(const std::string& what) const;

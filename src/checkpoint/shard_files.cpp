@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "specs/layout.h"
 
@@ -20,14 +19,14 @@ at::Tensor piece_of(const at::Tensor& values, int64_t index, int64_t count) {
   return values.narrow(0, begin, end - begin);
 }
 
+}  // namespace
+
 std::vector<TrainingState::Own> own_state(const TrainingSetup& setup) {
   std::vector<TrainingState::Own> all = setup.state->own();
   for (const auto& [name, value] : setup.guard->state())
     all.push_back({kOfGuard + name, value, {setup.comm.rank()}});
   return all;
 }
-
-}  // namespace
 
 std::string shard_path(const std::string& folder, int rank) {
   return fmt::format("{}/rank-{:05}.safetensors", folder, rank);
@@ -48,18 +47,26 @@ std::unique_ptr<StateFile> own_state_file(const std::string& folder, const Train
   return std::make_unique<StateFile>(shard_path(folder, setup.comm.rank()), room, TextMap{{"format", "pt"}});
 }
 
-void load_own_state(const std::string& folder, const TrainingSetup& setup) {
-  std::map<int, SafetensorsFile> files;
-  const auto file_of = [&](int rank) -> const SafetensorsFile& {
-    const auto found = files.find(rank);
-    return found == files.end() ? files.emplace(rank, SafetensorsFile(shard_path(folder, rank))).first->second
-                                : found->second;
-  };
-  file_of(setup.comm.rank()).verify();
-  for (const auto& [name, values, holders, of_model] : own_state(setup))
-    for (int64_t index = 0; index < std::ssize(holders); ++index)
-      piece_of(values, index, std::ssize(holders))
-          .copy_(file_of(holders[static_cast<size_t>(index)]).read(name));
+std::set<int> ranks_read(const TrainingSetup& setup) {
+  std::set<int> ranks;
+  for (const auto& own : own_state(setup)) ranks.insert(own.holders.begin(), own.holders.end());
+  return ranks;
+}
+
+// One file is open at a time, because a state may lie in those of thousands of ranks.
+void load_own_state(const std::string& folder, const TrainingSetup& setup,
+                    const std::function<void()>& on_piece) {
+  const std::vector<TrainingState::Own> all = own_state(setup);
+  for (const int rank : ranks_read(setup)) {
+    const SafetensorsFile file(shard_path(folder, rank));
+    if (rank == setup.comm.rank()) file.verify(on_piece);
+    for (const auto& [name, values, holders, of_model] : all) {
+      const auto holder = std::find(holders.begin(), holders.end(), rank);
+      if (holder == holders.end()) continue;
+      piece_of(values, holder - holders.begin(), std::ssize(holders)).copy_(file.read(name));
+      on_piece();
+    }
+  }
 }
 
 }  // namespace shardmark

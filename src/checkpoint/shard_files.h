@@ -3,12 +3,18 @@
 // read it. Nothing here is collective.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "checkpoint/state_file.h"
 
 namespace shardmark {
+
+// What this rank owns (TrainingState::own), and the loss scale of fp16.
+std::vector<TrainingState::Own> own_state(const TrainingSetup& setup);
 
 std::string shard_path(const std::string& folder, int rank);
 
@@ -19,7 +25,10 @@ std::unique_ptr<StateFile> own_state_file(const std::string& folder, const Train
 
 // Reads what this rank owns from its own file, whose checksum is compared, and from those of the ranks that
 // hold the same values. To be followed by parameters_changed() and publish(). Throws UsageError that names
-// the file that is missing or damaged.
-void load_own_state(const std::string& folder, const TrainingSetup& setup);
+// the file that is missing or damaged. `on_piece` is called every few MiB.
+void load_own_state(
+    const std::string& folder, const TrainingSetup& setup, const std::function<void()>& on_piece = [] {});
+// The ranks whose files it reads.
+std::set<int> ranks_read(const TrainingSetup& setup);
 
 }  // namespace shardmark

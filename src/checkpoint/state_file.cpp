@@ -63,7 +63,8 @@ int64_t residual_room(const Point& point) {
   const strategies::RankStep step(point);
   for (const auto& buffer : strategies::strategy(point.training.strategy.name).step(step.input()).buffers)
     if (buffer.carried)
-      room += (buffer.replicated ? 1 : point.ranks) * SafetensorsWriter::header_bytes(buffer.name);
+      room += (buffer.replicated && point.training.tensor == 1 ? 1 : point.ranks) *
+              SafetensorsWriter::header_bytes(buffer.name);
   return room;
 }
 
@@ -108,14 +109,15 @@ bool holds(const SafetensorsFile& file, const std::vector<TrainingState::Carried
 }
 
 void load_carried(TrainingState& state, Communicator& comm, const SafetensorsFile* file,
-                  const StateReader& read) {
+                  const StateReader& read, bool warns) {
   const std::string now = reduction_of(state, comm.size());
   std::string before;
   if (file != nullptr && file->metadata().contains(kReduction)) before = file->metadata().at(kReduction);
   if (now.empty()) {
     const auto& buffers = state.program().buffers;
     const bool carries = std::any_of(buffers.begin(), buffers.end(), [](const auto& b) { return b.carried; });
-    if (file != nullptr && carries)
+    if (file == nullptr || !warns) return;
+    if (carries)
       log_warning("the residual of " + to_text(state.program().reduction) +
                   " starts empty: checkpoints of pipelines do not hold it");
     else if (!before.empty())
@@ -183,7 +185,8 @@ std::string StateFile::finish(bool sync) {
 void visit_whole_state(const TrainingSetup& setup, State what, const StateVisitor& visit) {
   setup.state->visit(what, visit);
   if (what != State::all || !visit) return;
-  for (const auto& [name, value] : setup.guard->state()) visit(kOptimizer + name, value.cpu().to(at::kFloat));
+  for (const auto& [name, value] : setup.guard->state())
+    visit(kOptimizer + name, value.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
 }
 
 std::unique_ptr<StateFile> whole_state_file(const std::string& path, const TrainingSetup& setup, State what,
@@ -220,7 +223,8 @@ int64_t state_bytes(const Point& point, State what) {
   return sum;
 }
 
-void load_state(const TrainingSetup& setup, Communicator& comm, State what, const SafetensorsFile* file) {
+void load_state(const TrainingSetup& setup, Communicator& comm, State what, const SafetensorsFile* file,
+                bool warns) {
   // Thrown only when the other ranks no longer wait for what rank 0 reads.
   std::exception_ptr failure;
   const StateReader from_file = [&](const std::string& name) {
@@ -237,7 +241,7 @@ void load_state(const TrainingSetup& setup, Communicator& comm, State what, cons
     setup.state->load(what, read);
     if (what != State::all) return;
     load_loss_scale(*setup.guard, comm, file, read);
-    load_carried(*setup.state, comm, file, read);
+    load_carried(*setup.state, comm, file, read, warns);
   });
   if (failure) std::rethrow_exception(failure);
 }

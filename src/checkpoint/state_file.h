@@ -45,7 +45,8 @@ int64_t state_bytes(const Point& point, State what);
 // accepted it. If the file holds no loss scale, the loss scale starts afresh. If the residuals in it are of
 // another reduction, another number of ranks or other buckets, residuals start empty. Both cases give a
 // warning.
-void load_state(const TrainingSetup& setup, Communicator& comm, State what, const SafetensorsFile* file);
+void load_state(const TrainingSetup& setup, Communicator& comm, State what, const SafetensorsFile* file,
+                bool warns = true);
 
 // Checks that the file holds every parameter and buffer of the model, with its shape and as floating-point
 // numbers, and no others. Throws UsageError that names the first tensor that does not fit. model_name is used

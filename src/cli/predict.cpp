@@ -158,7 +158,7 @@ int predict(PredictOptions options) {
         "samples "
         "of micro-batches, and all of a step");
   const std::vector<StudyData> studies = read_studies(options.studies);
-  const std::vector<MergedPoint> points = merge_repeats(studies);
+  const std::vector<MergedPoint> points = one_for_each_step(merge_repeats(studies));
   const std::vector<Predictor> predictors = make_predictors(points);
   require_ingredients(points, predictors);
   // Predict every point on every number of ranks, and goodput if failures were given.

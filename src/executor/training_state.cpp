@@ -176,12 +176,6 @@ bool is_finite(const at::Tensor& values) {
   return std::isfinite(item<double>(least)) && std::isfinite(item<double>(most));
 }
 
-int64_t sum_of_bits(const std::vector<at::Tensor>& tensors) {
-  int64_t sum = 0;
-  for (const auto& tensor : tensors) sum += item<int64_t>(tensor.view(at::kInt).sum(at::kLong));
-  return sum;
-}
-
 void broadcast_value(Communicator& comm, const at::Tensor& value) {
   const at::Tensor on_device = value.to(comm.device()).view(-1);
   comm.broadcast(on_device, 0).wait();

@@ -135,10 +135,6 @@ class TrainingState {
 
 bool is_finite(const at::Tensor& values);
 
-// The sum of all bits. It is equal if the values are, and almost surely differs if they differ. Takes types
-// of 32 or 64 bits, or an even number of 16-bit values.
-int64_t sum_of_bits(const std::vector<at::Tensor>& tensors);
-
 // Copies rank 0's value to all ranks. Collective.
 void broadcast_value(Communicator& comm, const at::Tensor& value);
 

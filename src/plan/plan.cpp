@@ -286,7 +286,12 @@ std::string graph_reason(const Point& point, bool on_cpu) {
 
 std::string save_reason(const Point& point) {
   const TrainingPoint& t = point.training;
-  if (t.save.name == "none" || t.strategy.name != "single" || point.data_ranks() == 1) return {};
+  if (t.save.name == "none") return {};
+  if (t.batch_size == kLargest)
+    return "a search for the largest batch tries many batches, and the state is the same with each; take "
+           "save "
+           "none";
+  if (t.strategy.name != "single" || point.data_ranks() == 1) return {};
   return "replicas of single train on their own and have no common state to save; take one rank, or ddp";
 }
 

@@ -92,8 +92,8 @@ inline constexpr std::array<SeriesInfo, 44> kSeries = {{
      "of a training point: how long training stopped or was slowed down for each checkpoint, [1, "
      "checkpoint]"},
     {"checkpoint_read", "s",
-     "checking and loading a checkpoint, on the slowest rank; of a training run that goes on: finding it, "
-     "too, [1, checkpoint or launch]"},
+     "checking and loading a checkpoint, on the slowest rank; in a resumed training run also finding it, "
+     "[1, checkpoint or launch]"},
 }};
 
 // The version of the schema is major.minor: minor grows when something is added, major when something is
@@ -259,11 +259,12 @@ inline constexpr MeasureRow kMeasures[] = {
      &Measures::checkpoint_write_s, "write"},
     {"checkpoint_stall_time", "s",
      "median over the checkpoints, of the time that training stops for one: the write; where that is "
-     "asynchronous, what the steps until its end took longer than others, the copy to host memory included",
+     "asynchronous, how much longer the steps until its end took than usual, the copy to host memory "
+     "included",
      &Measures::checkpoint_stall_s, "stall"},
     {"checkpoint_read_time", "s",
-     "median over the checkpoints, of checking and loading one that is in no page cache of its rank's node, "
-     "on the slowest rank",
+     "median over the checkpoints, of checking and loading one that is not in the page cache, on the slowest "
+     "rank",
      &Measures::checkpoint_read_s, "read"},
     {"checkpoint_bytes", "bytes", "of the files of a checkpoint, all ranks together",
      &Measures::checkpoint_bytes, "written"},

@@ -24,6 +24,7 @@ std::string brief_text(const Point& point) {
   TrainingPoint& t = shorter.training;
   t.model = brief("model", t.model);
   t.strategy = brief("strategy", t.strategy);
+  t.save = brief("save", t.save);
   return to_text(shorter);
 }
 

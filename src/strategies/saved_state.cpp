@@ -30,8 +30,8 @@ int64_t carried_bytes(const Point& point, const Program& program, bool replicate
   int64_t sum = 0;
   for (const Buffer& buffer : program.buffers)
     if (buffer.carried)
-      sum += (buffer.replicated && replicated_once ? 1 : point.ranks) * buffer.numel *
-             specs::bytes_of(buffer.element, bytes);
+      sum += (buffer.replicated && replicated_once && point.training.tensor == 1 ? 1 : point.ranks) *
+             buffer.numel * specs::bytes_of(buffer.element, bytes);
   return sum;
 }
 

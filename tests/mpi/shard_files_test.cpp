@@ -65,14 +65,14 @@ class ShardFiles : public OnCpuRanks {
     ASSERT_EQ(write(setup), "");
     EXPECT_EQ(data_bytes(), static_cast<double>(strategies::sharded_state_bytes(point)));
     std::vector<at::Tensor> before;
-    for (const auto& own : setup.state->own()) {
+    for (const auto& own : own_state(setup)) {
       before.push_back(own.values.clone());
       own.values.zero_();
     }
     load_own_state(folder, setup);
     setup.state->optimizer().parameters_changed();
     setup.state->publish();
-    const auto after = setup.state->own();
+    const auto after = own_state(setup);
     ASSERT_EQ(after.size(), before.size());
     for (size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(after[i].values.equal(before[i])) << after[i].name;
     EXPECT_TRUE(std::isfinite(step()));
@@ -101,6 +101,7 @@ TEST_F(ShardFiles, HoldTheStateOfEveryStrategy) {
       expect_read_as_written({.model = kShardedGpt2, .strategy = strategy, .precision = precision});
   expect_read_as_written({.model = "resnet(layers=20, width=3)", .strategy = "fsdp", .accumulation = 1});
   expect_read_as_written({.model = kShardedGpt2, .optimizer = "sgd(momentum=0)", .precision = "fp16"});
+  EXPECT_EQ(num_tried, 3 * std::ssize(strategies) + 2);
 }
 
 TEST_F(ShardFiles, HoldTheStateOfEveryLayout) {

@@ -105,7 +105,7 @@ TEST(SuiteErrors, InTrainingBlocks) {
        "batch_size, "
        "global_batch, "
        "accumulation, tensor, sequence_parallel, context, pipeline, pipeline_schedule, stages, rank_order, "
-       "ranks, transport, environment, sampling"},
+       "save, ranks, transport, environment, sampling"},
       {"<<: {a: 1}",
        "s.yaml:6:5: unknown key '<<' in training; merge keys are not supported, an anchor on a value is; "
        "accepted: model, data, "
@@ -113,7 +113,7 @@ TEST(SuiteErrors, InTrainingBlocks) {
        "batch_size, "
        "global_batch, "
        "accumulation, tensor, sequence_parallel, context, pipeline, pipeline_schedule, stages, rank_order, "
-       "ranks, transport, environment, sampling"},
+       "save, ranks, transport, environment, sampling"},
       {"optimizer: adam",
        "s.yaml:6:16: unknown optimizer 'adam'; did you mean 'adamw'? accepted: adamw, sgd"},
       {"optimizer: {sgd: {lr: fast}}",

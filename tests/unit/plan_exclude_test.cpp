@@ -66,7 +66,7 @@ TEST(Exclude, WrongRulesAreErrors) {
             "gathers, global_batch, graph, "
             "in_place, kernels, model, operation, optimizer, parts, pipeline, pipeline_schedule, precision, "
             "rank_order, "
-            "ranks, reduce_dtype, reduction, sequence_parallel, stages, strategy, tensor, transport");
+            "ranks, reduce_dtype, reduction, save, sequence_parallel, stages, strategy, tensor, transport");
   EXPECT_EQ(
       error_of("  - {strategy: {fsdp: {shards: full}}}"),
       "s.yaml:11:32: unknown option 'shards' of strategy fsdp; accepted: shard, layout, prefetch, group, "

@@ -44,6 +44,7 @@ Training::Training(const WorkloadContext& context)
 
 void Training::allocate() {
   const auto& t = point_.training;
+  if (t.save.name != "none") Saving::check(point_, group_.rank());
   setup_.allocate();
   built_ = meter::read();
   source_ = make_source(t.data, {setup_.whole.sample, setup_.model->dtype(), point_.seed,
@@ -211,6 +212,14 @@ std::string not_finite_text(int64_t where) {
                      where / 2 + 1);
 }
 
+// The sum of all bits of the replicated state. It is equal on all ranks if the state is, and almost surely
+// differs if the state differs.
+int64_t checksum(const std::vector<at::Tensor>& tensors) {
+  int64_t sum = 0;
+  for (const auto& tensor : tensors) sum += item<int64_t>(tensor.view(at::kInt).sum(at::kLong));
+  return sum;
+}
+
 }  // namespace
 
 Check Training::verify() {
@@ -242,7 +251,7 @@ Check Training::verify() {
   if (const std::string trouble = divergence(losses, norms, reference); !trouble.empty())
     return {true, "wrong: " + trouble, Measures::kNone};
 
-  const int64_t sum = sum_of_bits(setup_.state->replicated());
+  const int64_t sum = checksum(setup_.state->replicated());
   // The temporary copies for the checksum do not count as the point's memory either. A graph was captured
   // during these steps, and its replays allocate nothing, so then the peak stays.
   if (!point_.training.graph) meter::reset_peak();

@@ -31,6 +31,7 @@ class Shardmark(CMakePackage):
     with when("+ranks"):
         depends_on("openmpi@4.1:")  # `launch` uses the flags of Open MPI's mpirun
         depends_on("hwloc@2:")
+        depends_on("xxhash@0.8:")
         depends_on("py-torch@2.11+cuda", type=("build", "link", "run"))
         depends_on("cuda@12:")
         depends_on("nccl")
