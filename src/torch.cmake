@@ -1,10 +1,11 @@
-# The target shardmark_torch: LibTorch with CUDA, CUDA's runtime, NCCL, MPI and hwloc.
+# The target shardmark_torch: LibTorch with CUDA, CUDA's runtime, NCCL, MPI, hwloc and xxHash.
 # A Torch of the site, which CMAKE_PREFIX_PATH leads to, goes before .venv: the prefix of LibTorch's archive, what Spack or a
 # module sets, or what `python3 -c 'import torch; print(torch.utils.cmake_prefix_path)'` prints. Its own package,
 # find_package(Torch), asks for a whole CUDA toolkit with nvcc; no .cu file is compiled here, so its files are named instead.
 find_package(MPI REQUIRED COMPONENTS C)
 find_path(HWLOC_INCLUDE hwloc.h REQUIRED)
 find_library(HWLOC_LIBRARY hwloc REQUIRED)
+find_path(XXHASH_INCLUDE xxhash.h REQUIRED)    # the library is its header
 
 file(GLOB _site "${SHARDMARK_VENV}/lib/python3*/site-packages")
 find_path(SHARDMARK_TORCH_CMAKE Torch/TorchConfig.cmake PATHS "${_site}/torch" PATH_SUFFIXES share/cmake
@@ -45,7 +46,7 @@ find_of_cuda(SHARDMARK_NCCL nccl.h nccl libnccl.so.2)
 
 add_library(shardmark_torch INTERFACE)
 target_include_directories(shardmark_torch SYSTEM INTERFACE ${_torch}/include ${_torch}/include/torch/csrc/api/include
-  ${SHARDMARK_CUDART_INCLUDE} ${SHARDMARK_NCCL_INCLUDE} ${HWLOC_INCLUDE})
+  ${SHARDMARK_CUDART_INCLUDE} ${SHARDMARK_NCCL_INCLUDE} ${HWLOC_INCLUDE} ${XXHASH_INCLUDE})
 set(_torch_libs torch torch_cpu c10 torch_cuda c10_cuda)
 list(TRANSFORM _torch_libs PREPEND ${_torch}/lib/lib)
 list(TRANSFORM _torch_libs APPEND .so)
