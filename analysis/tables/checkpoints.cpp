@@ -30,7 +30,7 @@ Table checkpoints_table(const MergedPoints& points) {
   table.explanations.emplace_back(
       "full: rank 0 gathers the whole state and writes one file; sharded: each rank writes what it owns. The "
       "rates are bytes of all files / time, 10^9 bytes per GB. The state that was read is compared with the "
-      "one that was written, bit by bit; a point where they differ is `wrong`.");
+      "one that was written by a hash of all its bits; a point where they differ is `wrong`.");
   return table;
 }
 

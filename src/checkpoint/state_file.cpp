@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "comm/in_step.h"
 #include "comm/nccl/lost_gpu.h"
 #include "executor/training_state.h"
@@ -210,6 +212,17 @@ std::string write_state(const std::string& path, const TrainingSetup& setup, Sta
   visit_whole_state(setup, what,
                     [&](const std::string& name, const at::Tensor& value) { file->add(name, value); });
   return file->finish();
+}
+
+void require_room(const std::string& directory, int64_t bytes, const std::string& flag,
+                  const std::string& what) {
+  struct statvfs disk;
+  if (::statvfs(directory.c_str(), &disk) != 0 || disk.f_blocks == 0) return;  // the system does not tell
+  const double room = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  if (static_cast<double>(bytes) > room)
+    throw UsageError(
+        fmt::format("{}: {} need {}, and the disk of {} has {} left; make room or name another place", flag,
+                    what, format_bytes(static_cast<double>(bytes)), directory, format_bytes(room)));
 }
 
 int64_t state_bytes(const Point& point, State what) {

@@ -39,6 +39,10 @@ std::unique_ptr<StateFile> whole_state_file(const std::string& path, const Train
 // Both together. Collective; `writes` is true on rank 0 only.
 std::string write_state(const std::string& path, const TrainingSetup& setup, State what,
                         const TextMap& metadata, bool writes);
+// Throws UsageError, which begins with the name of the flag or option, if the disk has less room left than
+// `what` need.
+void require_room(const std::string& directory, int64_t bytes, const std::string& flag,
+                  const std::string& what);
 // The size of such a file in bytes, or slightly more.
 int64_t state_bytes(const Point& point, State what);
 // Collective; afterwards rank 0 may throw alone. `file` is given on rank 0 only, and check_model() must have

@@ -289,8 +289,7 @@ std::string save_reason(const Point& point) {
   if (t.save.name == "none") return {};
   if (t.batch_size == kLargest)
     return "a search for the largest batch tries many batches, and the state is the same with each; take "
-           "save "
-           "none";
+           "save none";
   if (t.strategy.name != "single" || point.data_ranks() == 1) return {};
   return "replicas of single train on their own and have no common state to save; take one rank, or ddp";
 }

@@ -53,7 +53,8 @@ std::string gathers_reason(const Point& point);
 // Empty if it can.
 std::string mpi_reason(const Point& point, specs::MpiServes serves);
 
-// Return why the point cannot use the kernels that it names, or cannot run as CUDA graphs; empty if it can.
+// Return why the point cannot use the kernels that it names, cannot run as CUDA graphs, or has no checkpoints
+// to save; empty if it can.
 std::string kernels_reason(const Point& point, bool on_cpu);
 std::string graph_reason(const Point& point, bool on_cpu);
 std::string save_reason(const Point& point);

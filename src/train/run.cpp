@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -54,17 +53,6 @@ namespace fs = std::filesystem;
 void require_short_name(const std::string& file, const std::string& flag) {
   if (fs::path(path_beside(file)).filename().string().size() > NAME_MAX)
     throw UsageError(fmt::format("{}: {}", flag, std::strerror(ENAMETOOLONG)));
-}
-
-void require_room(const std::string& directory, int64_t bytes, const std::string& flag,
-                  const std::string& what) {
-  struct statvfs disk;
-  if (::statvfs(directory.c_str(), &disk) != 0 || disk.f_blocks == 0) return;  // the system does not tell
-  const double room = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
-  if (static_cast<double>(bytes) > room)
-    throw UsageError(
-        fmt::format("{}: {} need {}, and the disk of {} has {} left; make room or name another place", flag,
-                    what, format_bytes(static_cast<double>(bytes)), directory, format_bytes(room)));
 }
 
 bool same_disk(const std::string& a, const std::string& b) {

@@ -96,7 +96,7 @@ for form in full sharded "full(async=true)" "sharded(async=true)"; do
     rm -f y.h5*
     ranks run suites/saves.yaml -o y.h5 --strategy ddp --set "save=[\"$name(folder=$dir/$disk$options)\", none]"
     ends 1
-    if [[ $disk == small ]]; then has "the state needs" "the disk has"; else has "No space left on device"; fi
+    if [[ $disk == small ]]; then has "the checkpoints need" "the disk of"; else has "No space left on device"; fi
     [[ -z $(ls $disk) ]] || fail "files are left: $(ls -R $disk)"
     runs "$program" report y.h5 --raw --json
     [[ $(grep -o '"outcome": *"[a-z_]*"' <<<"$said" | sort | tr -d '\n') == *failed*ok* ]] || fail "not one failed and one ok"

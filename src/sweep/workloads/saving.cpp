@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/clock.h"
@@ -25,7 +25,6 @@
 #include "base/log.h"
 #include "base/node.h"
 #include "base/stats.h"
-#include "base/units.h"
 #include "checkpoint/fast_hash.h"
 #include "checkpoint/shard_files.h"
 #include "device/device.h"
@@ -39,11 +38,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of each, if the time limit of sampling allows it.
+// A point writes and reads this many checkpoints, if the time limit of sampling allows it.
 constexpr int64_t kCheckpoints = 5;
 constexpr int64_t kUsualSteps = 10;
 
-constexpr const char *kWriting = "writing a checkpoint", *kReading = "reading a checkpoint";
+constexpr const char *kWriting = "writing a checkpoint", *kReading = "reading a checkpoint",
+                     *kComparing = "comparing a checkpoint";
 
 bool is_set(const Choice& save, const char* option) { return save.options.at(option).get<bool>(); }
 
@@ -62,15 +62,9 @@ void Saving::check(const Point& point, int rank) {
     throw UsageError(
         fmt::format("{}: cannot make the folder: {}; name one that exists", option, error.message()));
   require_writable_directory(folder, option);
-  struct statvfs disk;
-  if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return;  // the system does not tell
-  const auto bytes = static_cast<double>(sharded ? strategies::sharded_state_bytes(point)
-                                                 : strategies::whole_state_bytes(point));
-  const double room = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
-  if (bytes > room)
-    throw UsageError(
-        fmt::format("{}: the state needs {}, and the disk has {} left; make room, or name another folder",
-                    option, format_bytes(bytes), format_bytes(room)));
+  require_room(folder,
+               sharded ? strategies::sharded_state_bytes(point) : strategies::whole_state_bytes(point),
+               option, "the checkpoints");
 }
 
 // The folder is this run's own, because another run may measure the same point.
@@ -185,12 +179,10 @@ Verdict Saving::write_beside_steps(double begin_s, std::unique_ptr<StateFile> fi
       beat(kWriting);
     });
   };
-  Verdict mine;
-  if (sharded_) {
-    mine = attempt(copy);
-    if (Verdict verdict = agree(group_, mine); !verdict.ok()) return verdict;
-  } else {
-    copy();
+  if (!sharded_) {
+    copy();  // in collectives
+  } else if (Verdict verdict = agree(group_, attempt(copy)); !verdict.ok()) {
+    return verdict;
   }
   std::string trouble;
   double end_s = now_s();
@@ -263,7 +255,7 @@ uint64_t Saving::hash_of_state() {
       const at::Tensor piece =
           flat.narrow(0, begin, std::min(kPiece, flat.numel() - begin)).cpu().contiguous();
       hash.add({static_cast<const char*>(piece.const_data_ptr()), piece.nbytes()});
-      beat(kWriting);
+      beat(kComparing);
     }
   }
   return hash.value();
