@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -201,6 +202,17 @@ TEST(MachineNodeTests, StorageThatFailsSaysWhy) {
   EXPECT_EQ(works.trouble, "");
   EXPECT_GT(works.write_rate, 0);
   EXPECT_EQ(parts, 6) << "written and read";
+}
+
+TEST(MachineNodeTests, OnePauseDoesNotMakeASmallFileSlow) {
+  int parts = 0;
+  const auto pause_once = [&] {
+    if (parts++ == 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  };
+  const StorageTest test = test_storage("/dev/shm", 1 << 20, pause_once);
+  EXPECT_EQ(test.trouble, "");
+  EXPECT_GT(test.write_rate, (1 << 20) / 0.2) << "the median of " << parts / 2 << " files";
+  EXPECT_NE(test_storage("/nowhere", 1 << 20, pause_once).trouble, "");
 }
 
 TEST(MachineNodeTests, ProductsHaveTheSameBitsEverywhere) {

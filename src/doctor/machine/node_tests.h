@@ -43,5 +43,8 @@ struct StorageTest {
 // Writes a file of its own into the folder, reads it back, compares all bytes and removes it. `on_part` is
 // called after each MiB.
 StorageTest write_and_read(const std::string& folder, int64_t bytes, const std::function<void()>& on_part);
+// The same with one file after another for half a second, and the median rates. A small file takes a few
+// milliseconds, so that one pause of the disk or of this process would make a healthy node look broken.
+StorageTest test_storage(const std::string& folder, int64_t bytes, const std::function<void()>& on_part);
 
 }  // namespace shardmark::machine
