@@ -126,8 +126,10 @@ Parts::Parts(Rows rows)
   const int64_t senders = ranks_ / std::ssize(rows_);  // per row
   for (const std::vector<int64_t>& row : rows_) {
     ENSURE(std::ssize(row) == ranks_, "parts between every two ranks");
-    for (size_t receiver = 0; receiver < row.size(); ++receiver)
+    for (size_t receiver = 0; receiver < row.size(); ++receiver) {
       received_[receiver] += senders * row[receiver];
+      longest_ = std::max(longest_, row[receiver]);
+    }
     sent_.push_back(std::accumulate(row.begin(), row.end(), int64_t{0}));
   }
   sent_.resize(static_cast<size_t>(ranks_), sent_.front());

@@ -35,6 +35,7 @@ class Parts {
   int64_t busiest() const { return busiest_; }
   // The same without the parts that ranks keep: what the busiest rank exchanges with others.
   int64_t busiest_with_others() const { return busiest_with_others_; }
+  int64_t longest() const { return longest_; }  // part of all
   // The elements that a rank sends to others, as the mean over ranks.
   double moved() const;
 
@@ -46,7 +47,7 @@ class Parts {
   int64_t ranks_;
   Rows rows_;
   std::vector<int64_t> sent_, received_;
-  int64_t busiest_ = 0, busiest_with_others_ = 0;
+  int64_t busiest_ = 0, busiest_with_others_ = 0, longest_ = 0;
 };
 
 // Every rank sends `elements` in all; with `counts`, the rank that sends most does. `folder` is that of the

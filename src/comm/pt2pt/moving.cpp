@@ -34,27 +34,23 @@ class PartsOf {
   PartsOf(const HostGroup& group, const Call& call, const at::Tensor& side, bool sends)
       : bytes_(side.nbytes()) {
     equal_ = bytes_ / group.size();
-    longest_ = equal_;
     if (call.parts == nullptr) return;
     auto pieces = std::make_shared<std::vector<Piece>>();
     int64_t at = 0;
-    longest_ = 0;
     for (int peer = 0; peer < group.size(); ++peer) {
       const int from = sends ? group.rank() : peer, to = sends ? peer : group.rank();
       const auto bytes = call.parts->between(from, to) * static_cast<int64_t>(side.element_size());
       pieces->push_back({at, bytes});
       at += bytes;
-      longest_ = std::max(longest_, bytes);
     }
     pieces_ = std::move(pieces);
   }
   Piece of(int peer) const {
     return pieces_ == nullptr ? Piece{equal_ * peer, equal_} : (*pieces_)[static_cast<size_t>(peer)];
   }
-  int64_t longest() const { return longest_; }
 
  private:
-  int64_t bytes_, equal_ = 0, longest_ = 0;
+  int64_t bytes_, equal_ = 0;
   std::shared_ptr<const std::vector<Piece>> pieces_;
 };
 
@@ -107,11 +103,13 @@ Job broadcast_job(const HostGroup& group, const at::Tensor& out, const at::Tenso
 
 Job all_to_all_job(const HostGroup& group, const Call& call) {
   const PartsOf sent(group, call, call.in, /*sends=*/true), received(group, call, call.out, /*sends=*/false);
-  const ShardCut longest(std::max(sent.longest(), received.longest()), group.size());
+  // All ranks must have the same number of chunks, because the tags of later operations follow from it. So it
+  // is that of the longest part of all, even if this rank neither sends nor receives it.
+  const int64_t numel = call.parts != nullptr ? call.parts->longest() : call.in.numel() / group.size();
+  const ShardCut longest(numel * static_cast<int64_t>(call.in.element_size()), group.size());
   return {longest.num_chunks(), [=, &group, out = call.out, in = call.in](Chunk& chunk) {
             if (chunk.round > 0) return false;
-            // Chunks are counted for the longest part. A shorter part may have no bytes left for this chunk;
-            // its span is then empty.
+            // A shorter part may have no bytes left for this chunk; its span is then empty.
             const auto span = [&](const PartsOf& parts, int peer) {
               const Piece part = parts.of(peer);
               const ShardCut cut(part.bytes, group.size());
