@@ -55,7 +55,7 @@ std::optional<Point> known_point(Point point) {
     t.model = resolve(t.model, known_options("model", t.model), "model");
     t.optimizer = resolve(t.optimizer, known_options("optimizer", t.optimizer), "optimizer");
     t.schedule = resolve(t.schedule, known_options("pipeline_schedule", t.schedule), "pipeline schedule");
-    for (const int64_t ranks : {t.tensor, t.context, t.pipeline})
+    for (const int64_t ranks : {t.tensor, t.context, t.expert, t.pipeline})
       if (!is_from_1_to(ranks, kMostRanks)) return std::nullopt;
     if (!strategies::layout_impossible(point).empty()) return std::nullopt;
     if (!spec.impossible(strategies::RankStep(point).input()).empty()) return std::nullopt;

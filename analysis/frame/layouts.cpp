@@ -20,7 +20,7 @@ std::vector<Layouts> layouts_of(const std::vector<MergedPoint>& points) {
       [](const MergedPoint& one) { return one.measures.step_s; });
   std::erase_if(all, [](const Layouts& layouts) {
     return layouts.size() < 2 || std::none_of(layouts.begin(), layouts.end(), [](const MergedPoint* one) {
-             return one->point.ranks_per_copy() > 1;
+             return one->point.ranks_per_copy() > 1 || one->point.training.expert > 1;
            });
   });
   return all;
@@ -29,8 +29,10 @@ std::vector<Layouts> layouts_of(const std::vector<MergedPoint>& points) {
 std::string layout_text(const Point& point) {
   const TrainingPoint& t = point.training;
   std::string text;
-  for (const auto& [name, ranks] :
-       {std::pair("tensor", t.tensor), {"context", t.context}, {"pipeline", t.pipeline}})
+  for (const auto& [name, ranks] : {std::pair("tensor", t.tensor),
+                                    {"context", t.context},
+                                    {"expert", t.expert},
+                                    {"pipeline", t.pipeline}})
     if (ranks > 1) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, ranks);
   if (t.pipeline > 1) text += " (" + brief_text("pipeline_schedule", t.schedule) + ")";
   if (t.sequence_parallel) text += ", sequence parallel";
@@ -39,7 +41,8 @@ std::string layout_text(const Point& point) {
 
 double exposed_data_s(const Measures& m) {
   double rest = m.exposed_s;
-  for (const double part : {m.exposed_tensor_s, m.exposed_context_s, m.exposed_pipeline_s})
+  for (const double part :
+       {m.exposed_tensor_s, m.exposed_context_s, m.exposed_expert_s, m.exposed_pipeline_s})
     if (!std::isnan(part)) rest -= part;
   return without_rounding(rest, m.exposed_s);
 }

@@ -101,6 +101,8 @@ std::vector<Quantity> derived() {
        share_of_step<&Measures::exposed_tensor_s>, "with ranks that share the same blocks."},
       {"exposed_context_share", "context", "% of step", Show::percent,
        share_of_step<&Measures::exposed_context_s>, "with ranks that share the same sequences."},
+      {"exposed_expert_share", "expert", "% of step", Show::percent,
+       share_of_step<&Measures::exposed_expert_s>, "with ranks that share the same experts."},
       {"exposed_pipeline_share", "stages", "% of step", Show::percent,
        share_of_step<&Measures::exposed_pipeline_s>,
        "of a pipeline: its bubble, and messages that nothing hides."},

@@ -15,6 +15,7 @@ constexpr StackedPart kLayoutParts[] = {{"computing", "computing", 0},
                                         {"exposed_data_time", "waiting for data-parallel ranks", 1},
                                         {"exposed_tensor_time", "for tensor-parallel ranks", 2},
                                         {"exposed_context_time", "for context-parallel ranks", 3},
+                                        {"exposed_expert_time", "for expert-parallel ranks", 5},
                                         {"exposed_pipeline_time", "for other stages", 4}};
 
 }  // namespace

@@ -71,7 +71,7 @@ std::vector<Family> families_of(const std::vector<MergedPoint>& points,
 Point whole_on_one_rank(Point point) {
   point.ranks = 1;
   TrainingPoint& t = point.training;
-  t.tensor = t.context = t.pipeline = 1;
+  t.tensor = t.context = t.expert = t.pipeline = 1;
   t.sequence_parallel = false;
   t.schedule = TrainingPoint().schedule;
   return point;

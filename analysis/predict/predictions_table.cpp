@@ -131,23 +131,24 @@ std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, 
 
 ColumnsOf<PredictedPoint> layout_columns() {
   const auto of_point = [](const PredictedPoint& one) -> const Point& { return one.prediction.point; };
-  return join(
-      ColumnsOf<PredictedPoint>{
-          {{"data", "ranks"},
-           [](const auto& one) { return cells::count(one.prediction.point.data_ranks()); }}},
-      through<PredictedPoint>(of_point, axis_columns({"tensor", "sequence_parallel", "context", "pipeline"})),
-      ColumnsOf<PredictedPoint>{
-          {choice_column("schedule"),
-           [](const auto& one) {
-             const TrainingPoint& t = one.prediction.point.training;
-             return cells::words(t.pipeline > 1 ? brief_text("pipeline_schedule", t.schedule) : "");
-           }},
-          {choice_column("strategy"),
-           [](const auto& one) { return strategy_cell(one.prediction.point.training); }},
-          {{"micro-batches", ""},
-           [](const auto& one) { return cells::count(one.prediction.point.training.accumulation); }},
-          {{"of", "samples", true, true},
-           [](const auto& one) { return cells::count(one.prediction.point.training.batch_size); }}});
+  return join(ColumnsOf<PredictedPoint>{{{"data", "ranks"},
+                                         [](const auto& one) {
+                                           return cells::count(one.prediction.point.data_ranks());
+                                         }}},
+              through<PredictedPoint>(
+                  of_point, axis_columns({"tensor", "sequence_parallel", "context", "expert", "pipeline"})),
+              ColumnsOf<PredictedPoint>{
+                  {choice_column("schedule"),
+                   [](const auto& one) {
+                     const TrainingPoint& t = one.prediction.point.training;
+                     return cells::words(t.pipeline > 1 ? brief_text("pipeline_schedule", t.schedule) : "");
+                   }},
+                  {choice_column("strategy"),
+                   [](const auto& one) { return strategy_cell(one.prediction.point.training); }},
+                  {{"micro-batches", ""},
+                   [](const auto& one) { return cells::count(one.prediction.point.training.accumulation); }},
+                  {{"of", "samples", true, true},
+                   [](const auto& one) { return cells::count(one.prediction.point.training.batch_size); }}});
 }
 
 // "tensor 2, fsdp over 32 data-parallel ranks, 1 micro-batch of 4 samples"

@@ -18,6 +18,16 @@ struct LayerLoad {
     return std::accumulate(tokens.begin(), tokens.end(), 0.0) / static_cast<double>(tokens.size());
   }
   double largest() const { return *std::max_element(tokens.begin(), tokens.end()); }
+  // The tokens of the busiest of the ranks that share the experts, each of which has consecutive ones.
+  double of_busiest_rank() const {
+    const int64_t ranks = merged->point.training.expert;
+    if (ranks == 1 || std::ssize(tokens) % ranks != 0) return Measures::kNone;
+    double most = 0;
+    const auto own = std::ssize(tokens) / ranks;
+    for (auto first = tokens.begin(); first != tokens.end(); first += own)
+      most = std::max(most, std::accumulate(first, first + own, 0.0));
+    return most / (mean() * static_cast<double>(own));
+  }
 };
 
 std::vector<LayerLoad> layers_of(const MergedPoints& points) {
@@ -55,7 +65,11 @@ Table experts_table(const MergedPoints& points) {
                {{"largest", "tokens"}, [](const auto& row) { return cells::number(row.largest()); }},
                {{"largest / mean", ""},
                 [](const auto& row) { return cells::number(row.largest() / row.mean(), 3); },
-                "1: evenly. Where each rank holds other experts, the one with most tokens is waited for."},
+                "1: evenly."},
+               {{.name = "busiest rank / mean", .is_optional = true},
+                [](const auto& row) { return cells::number(row.of_busiest_rank(), 3); },
+                "of the tokens that go to the experts of a rank, where ranks share them: the others wait for "
+                "the rank that has most."},
                {{"idle", ""},
                 [](const auto& row) {
                   return cells::count(std::count(row.tokens.begin(), row.tokens.end(), 0.0));

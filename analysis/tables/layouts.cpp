@@ -31,8 +31,8 @@ ColumnsOf<MergedPoint> layout_of_columns() {
                               [](const auto& merged) { return cells::count(merged.point.global_batch()); },
                               "data-parallel ranks x micro-batches x samples of each: the same for all "
                               "layouts of a group."}},
-      through_point(axis_columns({"tensor", "sequence_parallel", "context", "pipeline", "pipeline_schedule",
-                                  "stages", "rank_order"})));
+      through_point(axis_columns({"tensor", "sequence_parallel", "context", "expert", "pipeline",
+                                  "pipeline_schedule", "stages", "rank_order"})));
 }
 
 ColumnsOf<MergedPoint> layout_batch_columns() {
@@ -47,6 +47,7 @@ ColumnsOf<LayoutRow> layout_waiting_columns() {
   return join(columns_of<LayoutRow>({{"exposed_data_share", kGroup},
                                      {"exposed_tensor_share", kGroup, "", true},
                                      {"exposed_context_share", kGroup, "", true},
+                                     {"exposed_expert_share", kGroup, "", true},
                                      {"exposed_pipeline_share", kGroup, "", true}}),
               ColumnsOf<LayoutRow>{
                   {{"bubble", "% of step", true, true, kGroup},
@@ -82,10 +83,11 @@ Table layouts_table(const MergedPoints& points) {
   const ColumnsOf<LayoutRow> strategy = {
       {choice_column("strategy"), [&](const auto& row) { return labels.strategy(*row.merged); }}};
   Table table = make_table(
-      "layouts", "Layouts: the same global batch over tensor, context, pipeline and data-parallel ranks",
+      "layouts",
+      "Layouts: the same global batch over tensor, context, expert, pipeline and data-parallel ranks",
       join(via(&LayoutRow::merged,
-               without(labels.family(), {"accumulation", "tensor", "sequence parallel", "context", "pipeline",
-                                         "schedule", "stages by", "rank order"})),
+               without(labels.family(), {"accumulation", "tensor", "sequence parallel", "context", "expert",
+                                         "pipeline", "schedule", "stages by", "rank order"})),
            via(&LayoutRow::merged, layout_of_columns()), strategy,
            via(&LayoutRow::merged, layout_batch_columns()), layout_speed_columns(),
            via(&LayoutRow::merged, point_throughput_columns()), columns_of<LayoutRow>({{"peak_bytes"}}),

@@ -42,6 +42,7 @@ ColumnsOf<MergedPoint> phase_columns() {
                   {"exposed_time", "phase"},
                   {"exposed_tensor_time", "of exposed", "", true},
                   {"exposed_context_time", "of exposed", "", true},
+                  {"exposed_expert_time", "of exposed", "", true},
                   {"exposed_pipeline_time", "of exposed", "", true},
                   {"optimizer_time", "phase"},
                   {"step"}}),

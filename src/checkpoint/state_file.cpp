@@ -65,7 +65,7 @@ int64_t residual_room(const Point& point) {
   const strategies::RankStep step(point);
   for (const auto& buffer : strategies::strategy(point.training.strategy.name).step(step.input()).buffers)
     if (buffer.carried)
-      room += (buffer.replicated && point.training.tensor == 1 ? 1 : point.ranks) *
+      room += (buffer.is_replicated() && point.training.tensor == 1 ? 1 : point.ranks) *
               SafetensorsWriter::header_bytes(buffer.name);
   return room;
 }

@@ -23,8 +23,8 @@ ColumnsOf<Point> moving_columns() {
       {{"ranks", ""}, [](const Point& point) { return cells::count(point.ranks); }}};
   return join(starting(Starts::section,
                        axis_columns({"model", "precision", "reduce_dtype", "clip_norm", "checkpointing",
-                                     "accumulation", "tensor", "sequence_parallel", "context", "pipeline",
-                                     "pipeline_schedule", "stages", "rank_order"})),
+                                     "accumulation", "tensor", "sequence_parallel", "context", "expert",
+                                     "pipeline", "pipeline_schedule", "stages", "rank_order"})),
               strategy);
 }
 

@@ -1,4 +1,4 @@
-// Tensor and context parallel groups consist of ranks with neighbouring numbers (specs/mesh.h), but a
+// Tensor, context and expert parallel groups consist of ranks with neighbouring numbers (specs/mesh.h), but a
 // launcher may deal rank numbers out round-robin over the nodes.
 #include "doctor/process_groups.h"
 
@@ -63,7 +63,10 @@ std::string neighbours_text(const specs::Mesh& mesh, Dimension dimension) {
   };
   if (dimension == Dimension::tensor) return text;
   if (mesh.pipeline_inside) add("pipeline", mesh.pipeline);
-  add("context", mesh.context);
+  if (dimension == Dimension::context)
+    add("context", mesh.context);
+  else
+    add("expert", mesh.expert);
   return text;
 }
 
@@ -85,7 +88,10 @@ Findings check_process_groups(const World& world, const std::vector<Point>& poin
     if (point.workload == "collective" || !point.impossible.empty()) continue;
     const specs::Mesh mesh = specs::mesh_of(point);
     const int64_t num_ranks = std::min(point.ranks, static_cast<int64_t>(world.size()));
-    for (const Dimension dimension : {Dimension::tensor, Dimension::context}) {
+    for (const auto& [dimension, shared, inside] :
+         {std::tuple(Dimension::tensor, "every block", "every block"),
+          {Dimension::context, "every sequence", "every attention"},
+          {Dimension::expert, "the experts of a layer", "every layer"}}) {
       const specs::ProcessGroup process_group = mesh.process_group_of(dimension);
       if (process_group.ranks == 1) continue;
       const Spanning spanning = find_spanning(world, nodes, num_ranks, process_group);
@@ -94,10 +100,8 @@ Findings check_process_groups(const World& world, const std::vector<Point>& poin
       const std::string neighbours = neighbours_text(mesh, dimension);
       spanning.ranks.report(
           findings, Severity::warning,
-          fmt::format("{}: ranks that share every {} are on {}, and exchange between them inside every {}",
-                      neighbours, dimension == Dimension::tensor ? "block" : "sequence",
-                      counted(static_cast<int64_t>(spanning.most_nodes), "node"),
-                      dimension == Dimension::tensor ? "block" : "attention"),
+          fmt::format("{}: ranks that share {} are on {}, and exchange between them inside {}", neighbours,
+                      shared, counted(static_cast<int64_t>(spanning.most_nodes), "node"), inside),
           fix_text(neighbours.find(" x ") != std::string::npos, nodes));
       findings.back().check = kGroupsCheck;
     }

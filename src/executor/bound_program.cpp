@@ -85,6 +85,11 @@ BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory,
 BoundProgram::BoundCall BoundProgram::bound(const strategies::CollectiveCall& call,
                                             const ProcessGroups& process_groups) const {
   Communicator& comm = process_groups.of({call.process_group, call.lane});
+  if (call.inside_block && call.inside_block->row > 0) {  // its tensors have other sizes each time
+    Call rows;
+    rows.what = call.what;
+    return {&comm, rows, {}};
+  }
   if (call.inside_block) {
     const auto [out, in] = memory_.inside_block(*call.inside_block, comm);
     return {&comm, {call.what, out, in}, {}};
@@ -117,7 +122,11 @@ void BoundProgram::communicate(size_t i) {
   }
   first->comm->expose_as(dimension_of(*first));
   OneLaunch launch(*first->comm);
-  for (BoundCall* call = first; call != end; ++call) call->work = call->comm->start(call->call);
+  for (BoundCall* call = first; call != end; ++call) {
+    // A block that does not compute has chosen no experts, so that all are taken to get equally many rows.
+    const bool has_rows = is_inside_block(i) && planned(*call).row > 0;
+    call->work = call->comm->start(has_rows ? with_stand_in(*call, nullptr) : call->call);
+  }
   launch.end();
 }
 
@@ -129,34 +138,101 @@ BoundProgram::BoundCall* BoundProgram::next_inside_block() {
   return &calls_[static_cast<size_t>(next.index)];
 }
 
+const specs::BlockCall& BoundProgram::planned(const BoundCall& call) const {
+  return *program_.calls[static_cast<size_t>(&call - calls_.data())].inside_block;
+}
+
 // The block makes a call on tensors of its own. They must match the call that its row of the model's table
 // has planned, because the other ranks make that one.
 void BoundProgram::call_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
                                      const at::Tensor& in) {
   BoundCall* const next = next_inside_block();
   ENSURE(next != nullptr, "a block makes a call that its table does not have");
-  const specs::BlockCall& planned = *program_.calls[static_cast<size_t>(next - calls_.data())].inside_block;
-  ENSURE(planned.dimension == dimension && planned.what == what && next->call.out.numel() == out.numel() &&
-             next->call.in.numel() == in.numel(),
+  const bool has_rows = planned(*next).row > 0;
+  ENSURE(planned(*next).dimension == dimension && planned(*next).what == what &&
+             (has_rows || (next->call.out.numel() == out.numel() && next->call.in.numel() == in.numel())),
          "a block makes another call than its table says");
   Call call = next->call;
   call.out = out.view(-1);
   call.in = in.view(-1);
+  if (has_rows) call.parts = parts_of(*next);
   next->comm->expose_as(static_cast<int64_t>(dimension));
   next->comm->start(call).wait();
 }
 
 void stand_in(Collective what, const at::Tensor& out, const at::Tensor& in) {
   if (out.is_same(in)) return;
-  if (what == Collective::all_gather)
+  if (what == Collective::all_to_all_v)
+    out.zero_();
+  else if (what == Collective::all_gather)
     out.view({-1, in.numel()}).copy_(in.view({1, -1}).expand({out.numel() / in.numel(), -1}));
   else
     out.view(-1).copy_(in.view(-1).narrow(0, 0, out.numel()));
 }
 
+std::vector<int64_t> BoundProgram::gather_counts(const at::Tensor& own) {
+  ENSURE(next_inside_ < program_.instructions.size(), "a block gathers counts that its table does not have");
+  const size_t at = next_inside_;
+  const BoundCall& counts = calls_[static_cast<size_t>(program_.instructions[at].index)];
+  const at::Tensor all = at::empty({counts.comm->size() * own.numel()}, own.options());
+  call_inside_block(specs::Dimension::expert, Collective::all_gather, all, own);
+  return gathered_counts(counts, all);
+}
+
+// A rank that has failed has put a negative number in place of each of its counts.
+constexpr int64_t kFailed = -1;
+
+// Keeps how many rows travel between ranks, each of which has equally many consecutive experts.
+std::vector<int64_t> BoundProgram::gathered_counts(const BoundCall& counts, const at::Tensor& all) {
+  const at::Tensor host = all.cpu();
+  std::vector<int64_t> found(host.data_ptr<int64_t>(), host.data_ptr<int64_t>() + host.numel());
+  if (std::find(found.begin(), found.end(), kFailed) != found.end()) std::fill(found.begin(), found.end(), 0);
+  const auto ranks = static_cast<size_t>(counts.comm->size());
+  const size_t experts = found.size() / ranks, own = experts / ranks;
+  specs::Parts::Rows& rows = rows_sent_[block_];
+  rows.assign(ranks, std::vector<int64_t>(ranks));
+  for (size_t from = 0; from < ranks; ++from)
+    for (size_t expert = 0; expert < experts; ++expert)
+      rows[from][expert / own] += found[from * experts + expert];
+  return found;
+}
+
+std::shared_ptr<const specs::Parts> BoundProgram::parts_of(const BoundCall& rows) const {
+  const specs::BlockCall& call = planned(rows);
+  const specs::Parts::Rows& sent = rows_sent_.at(block_);
+  specs::Parts::Rows elements = sent;
+  for (size_t from = 0; from < sent.size(); ++from)
+    for (size_t to = 0; to < sent.size(); ++to)
+      elements[from][to] = (call.returns ? sent[to][from] : sent[from][to]) * call.row;
+  return std::make_shared<const specs::Parts>(std::move(elements));
+}
+
+// The call on memory of its own. Without parts, every rank sends equally much to every rank.
+Call BoundProgram::with_stand_in(const BoundCall& rows, std::shared_ptr<const specs::Parts> parts) const {
+  const specs::BlockCall& planned = this->planned(rows);
+  const int64_t ranks = rows.comm->size(), even = planned.numel / ranks * ranks;
+  const auto options = at::TensorOptions(rows.comm->device()).dtype(memory_.type(planned.element));
+  Call call = rows.call;
+  call.in = at::zeros({parts ? parts->sent_by(rows.comm->rank()) : even}, options);
+  call.out = at::empty({parts ? parts->received_by(rows.comm->rank()) : even}, options);
+  call.parts = std::move(parts);
+  return call;
+}
+
 // Makes the calls that the block has not made because it failed, on stand-in memory.
 void BoundProgram::end_block() {
-  while (BoundCall* const left = next_inside_block()) left->comm->start(left->call).wait();
+  while (BoundCall* const left = next_inside_block()) {
+    const specs::BlockCall& call = planned(*left);
+    if (call.dimension != specs::Dimension::expert) {
+      left->comm->start(left->call).wait();
+    } else if (call.row > 0) {
+      left->comm->start(with_stand_in(*left, parts_of(*left))).wait();
+    } else {
+      left->call.in.fill_(kFailed);
+      left->comm->start(left->call).wait();
+      gathered_counts(*left, left->call.out);
+    }
+  }
 }
 
 void BoundProgram::run_locally(size_t i) {

@@ -2,6 +2,7 @@
 // exchanges with other ranks, in between the blocks that it computes.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -42,9 +43,15 @@ class BoundProgram {
   }
   // The calls inside the block that instruction i computes. The block makes one after the other, on its own
   // tensors. end_block() makes those that the block did not make because it failed.
-  void begin_block(size_t i) { next_inside_ = i + 1; }
+  void begin_block(size_t i) {
+    next_inside_ = i + 1;
+    block_ = {program_.instructions[i].index, program_.instructions[i].micro_batch};
+  }
   void call_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
                          const at::Tensor& in);
+  // Gathers how many rows each rank sends to each expert, [rank][expert]. If a rank has failed, nobody sends
+  // any.
+  std::vector<int64_t> gather_counts(const at::Tensor& own);
   void end_block();
   // Executes instruction i, which is local work.
   void run_locally(size_t i);
@@ -64,6 +71,10 @@ class BoundProgram {
   BoundCall bound(const strategies::CollectiveCall& call, const ProcessGroups& process_groups) const;
   int64_t dimension_of(const BoundCall& call) const;
   BoundCall* next_inside_block();  // nullptr if the block has no further call
+  const specs::BlockCall& planned(const BoundCall& call) const;
+  std::vector<int64_t> gathered_counts(const BoundCall& counts, const at::Tensor& all);
+  std::shared_ptr<const specs::Parts> parts_of(const BoundCall& rows) const;
+  Call with_stand_in(const BoundCall& rows, std::shared_ptr<const specs::Parts> parts) const;
 
   strategies::Program program_;
   ProgramMemory& memory_;
@@ -74,6 +85,10 @@ class BoundProgram {
   std::vector<Communicator*> communicators_;    // each once
   // The instruction that starts the block's next call, if it has one.
   size_t next_inside_ = 0;
+  // [block, micro-batch]: the rows that each expert-parallel rank sends to each, in its latest forward.
+  // Backward sends their gradients the same ways, even on a rank that has failed in between.
+  std::map<std::pair<int64_t, int64_t>, specs::Parts::Rows> rows_sent_;
+  std::pair<int64_t, int64_t> block_ = {};  // that computes, and its micro-batch
 };
 
 // Replaces a call of a block when ranks compute alone (Ablation::compute_only): fills `out` with values of

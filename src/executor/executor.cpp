@@ -30,6 +30,7 @@ Executor::Executor(TrainingState& state, GradientGuard& guard, int64_t seed, int
       step_(first_step),
       recorder_(state.comm().device()) {
   model_.communicate = [this](auto... call) { communicate_inside_block(call...); };
+  model_.gather_counts = [this](const at::Tensor& own) { return gather_counts(own); };
   model_.loss_gradient = [this](at::ScalarType type) {
     const auto options = at::TensorOptions(model_.device()).dtype(type);
     const at::Tensor gradient = at::full({}, state_.program().gradient_scale, options);
@@ -333,6 +334,18 @@ void Executor::communicate_inside_block(specs::Dimension dimension, specs::Colle
   if (dimension == specs::Dimension::data && state_.program().copies.ranks == 1) return;
   if (ablation_ == Ablation::compute_only) return stand_in(what, out, in);
   together([&] { last_->call_inside_block(dimension, what, out, in); });
+}
+
+// A rank that computes alone is taken to receive as many rows for its experts as it has for them.
+std::vector<int64_t> Executor::gather_counts(const at::Tensor& own) {
+  std::vector<int64_t> counts;
+  if (ablation_ == Ablation::compute_only) {
+    const at::Tensor all = own.repeat({model_.table().split.expert}).cpu();
+    counts.assign(all.data_ptr<int64_t>(), all.data_ptr<int64_t>() + all.numel());
+  } else {
+    together([&] { counts = last_->gather_counts(own); });
+  }
+  return counts;
 }
 
 std::string Executor::where() const { return heartbeat_ ? heartbeat_->place() : "a step"; }

@@ -121,6 +121,8 @@ at::Tensor ProgramMemory::at(const strategies::Slice& slice) const {
   return buffers_[static_cast<size_t>(slice.buffer)].narrow(0, slice.begin, slice.numel);
 }
 
+at::ScalarType ProgramMemory::type(Element element) const { return type_of(element, types_); }
+
 std::pair<at::Tensor, at::Tensor> ProgramMemory::inside_block(const specs::BlockCall& call,
                                                               const Communicator& process_group) const {
   const at::ScalarType type = type_of(call.element, types_);

@@ -38,6 +38,7 @@ class ProgramMemory {
   std::pair<at::Tensor, at::Tensor> inside_block(const specs::BlockCall& call,
                                                  const Communicator& process_group) const;
   const Precision& types() const { return types_; }
+  at::ScalarType type(strategies::Element element) const;
   const at::Tensor& buffer(size_t index) const { return buffers_[index]; }
   ReboundGroup& parameters_of(int64_t group) { return *parameters_[static_cast<size_t>(group)]; }
   ReboundGroup& gradients_of(int64_t group) { return *gradients_[static_cast<size_t>(group)]; }

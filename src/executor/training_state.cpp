@@ -101,7 +101,7 @@ void TrainingState::wait_all() {
 std::vector<at::Tensor> TrainingState::replicated() {
   using What = strategies::Instruction::What;
   const auto is_replicated = [this](const strategies::Slice& slice) {
-    return slice.buffer >= 0 && program().buffers[static_cast<size_t>(slice.buffer)].replicated;
+    return slice.buffer >= 0 && program().buffers[static_cast<size_t>(slice.buffer)].is_replicated();
   };
   wait_all();
   const auto& instructions = program().instructions;
@@ -118,7 +118,17 @@ std::vector<at::Tensor> TrainingState::replicated() {
   wait_all();
   std::vector<at::Tensor> all;
   for (size_t i = 0; i < program().buffers.size(); ++i)
-    if (program().buffers[i].replicated) all.push_back(memory_.buffer(i));
+    if (program().buffers[i].is_replicated())
+      all.push_back(memory_.buffer(i).narrow(0, 0, program().buffers[i].num_replicated));
+  return all;
+}
+
+std::vector<at::Tensor> TrainingState::of_own_experts() {
+  std::vector<at::Tensor> all;
+  for (size_t i = 0; i < program().buffers.size(); ++i) {
+    const auto& [begin, end] = std::pair(program().buffers[i].num_replicated, program().buffers[i].numel);
+    if (begin > 0 && begin < end) all.push_back(memory_.buffer(i).narrow(0, begin, end - begin));
+  }
   return all;
 }
 
@@ -215,13 +225,14 @@ void TrainingState::send_from(size_t stage, const at::Tensor& value) {
     process_groups_->of({mesh_.pipeline_group()}).broadcast(value, static_cast<int>(stage)).wait();
 }
 
-// Assembles a parameter from the shards of all tensor-parallel ranks, in its own shape.
-at::Tensor TrainingState::of_tensor_ranks(const at::Tensor& own, const specs::ParameterSpec& spec) {
+// Assembles a parameter from the shards of all tensor-parallel or expert-parallel ranks, in its own shape.
+at::Tensor TrainingState::of_all_shards(const at::Tensor& own, const specs::ParameterSpec& spec) {
   if (!spec.shard) return own.view(spec.shape);
   std::vector<int64_t> shape = spec.shape;
   shape.insert(shape.begin(), spec.shard->ranks);
   const at::Tensor parts = at::empty(shape, own.options());
-  process_groups_->of({mesh_.tensor_group()}).all_gather(parts.view(-1), own).wait();
+  const specs::ProcessGroup ranks = mesh_.process_group_of(spec.shard->dimension);
+  process_groups_->of({ranks}).all_gather(parts.view(-1), own).wait();
   return assembled(parts, spec);
 }
 
@@ -235,8 +246,7 @@ void TrainingState::visit_group(const Kind& kind, size_t stage, size_t group, co
     const std::vector<int64_t> shape = parameter.whole_shape();
     const at::Tensor value =
         whole.defined()
-            ? of_tensor_ranks(whole.narrow(0, program().layout[group].offsets[i], parameter.numel()),
-                              parameter)
+            ? of_all_shards(whole.narrow(0, program().layout[group].offsets[i], parameter.numel()), parameter)
             : at::empty(shape, at::TensorOptions(comm_.device()).dtype(kind.type));
     send_from(stage, value.view(-1));
     if (visit) visit(kind.prefix + parameter.name, on_cpu(value));
@@ -314,17 +324,21 @@ void TrainingState::load(State what, const StateReader& read) {
 }
 
 // Ranks with the same part of the model hold the same shard of a group if they have the same index in their
-// process groups, which lie in the group of all copies.
+// process groups, which lie in the group of all copies, and those of experts if they have the same experts.
 std::vector<TrainingState::Own> TrainingState::own() {
   wait_all();
   const int rank = comm_.rank();
   const specs::ProcessGroup copies = mesh_.copies();
   const int64_t place = copies.index_of(rank), first = rank - place * copies.stride;
-  const auto holders_of = [&](const specs::ProcessGroup& group) {
+  const auto holders_of = [&](size_t number) {
+    const specs::ProcessGroup& group = program().layout[number].process_group;
     const specs::ProcessGroup within{group.ranks, std::max<int64_t>(1, group.stride / copies.stride)};
+    const bool has_own_experts = model_.table().groups[number].has_own_experts();
+    const specs::ProcessGroup experts{has_own_experts ? mesh_.expert : 1, 1};
     std::vector<int> holders;
     for (int64_t other = 0; other < copies.ranks; ++other)
-      if (within.index_of(other) == within.index_of(place))
+      if (within.index_of(other) == within.index_of(place) &&
+          experts.index_of(other) == experts.index_of(place))
         holders.push_back(static_cast<int>(first + other * copies.stride));
     return holders;
   };
@@ -334,7 +348,7 @@ std::vector<TrainingState::Own> TrainingState::own() {
       for (size_t segment = 0; segment < kind.parts[group].size(); ++segment)
         if (kind.parts[group][segment].numel() > 0)
           all.push_back({kind.prefix + "group" + std::to_string(group) + "." + std::to_string(segment),
-                         kind.parts[group][segment], holders_of(program().layout[group].process_group)});
+                         kind.parts[group][segment], holders_of(group)});
   for (const auto& [name, value] : model_.buffers()) all.push_back({name, value, {rank}, /*of_model=*/false});
   if (optimizer_->num_updates().defined()) all.push_back({kNumUpdates, optimizer_->num_updates(), {rank}});
   for (const Carried& entry : carried())
@@ -347,9 +361,10 @@ std::vector<TrainingState::Carried> TrainingState::carried() const {
   std::vector<Carried> all;
   if (mesh_.pipeline > 1) return all;  // the buffers of stages differ in length
   for (size_t i = 0; i < program().buffers.size(); ++i) {
-    const auto& [name, use, element, numel, most_numel, among_copies, carried] = program().buffers[i];
+    const auto& [name, use, element, numel, most_numel, num_replicated, carried] = program().buffers[i];
     if (!carried || numel == 0) continue;
-    const bool replicated = among_copies && mesh_.tensor == 1;  // tensor-parallel ranks have different shards
+    const bool replicated =
+        num_replicated > 0 && mesh_.tensor == 1;  // tensor-parallel ranks have different shards
     std::string text = kCarried + name + "." + std::to_string(i);
     std::replace(text.begin(), text.end(), ' ', '_');
     for (int rank = 0; rank < (replicated ? 1 : comm_.size()); ++rank)

@@ -75,6 +75,9 @@ class TrainingState {
   // Buffers that must be bit-equal on all ranks between steps, for checks. Collective, because parameters
   // that forward would gather are gathered first.
   std::vector<at::Tensor> replicated();
+  // The rest of the same buffers: parameters of experts, which have the same bits on the ranks that have the
+  // same experts.
+  std::vector<at::Tensor> of_own_experts();
 
   // Whether what this rank owns, and its buffers, are free of NaN and infinity. To be called between steps.
   bool is_finite();
@@ -115,7 +118,7 @@ class TrainingState {
   std::vector<Kind> kinds(State what) const;
   Parts parts_of(const std::vector<at::Tensor>& shards) const;
   at::Tensor gathered(size_t group, const std::vector<at::Tensor>& parts);
-  at::Tensor of_tensor_ranks(const at::Tensor& own, const specs::ParameterSpec& spec);
+  at::Tensor of_all_shards(const at::Tensor& own, const specs::ParameterSpec& spec);
   void visit_group(const Kind& kind, size_t stage, size_t group, const StateVisitor& visit);
   void load_group(const Kind& kind, size_t stage, size_t group, const StateReader& read);
   const specs::ModelTable& table_of(size_t stage) const;

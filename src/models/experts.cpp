@@ -34,6 +34,7 @@ std::vector<int64_t> bounds(const at::Tensor& ends) {
 
 // For rows a [M, N] and b [M, K]: a^T b over the rows of each expert, [E, N, K].
 at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends) {
+  if (a.size(0) == 0) return at::zeros({ends.numel(), a.size(1), b.size(1)}, a.options());
   if (has_kernel(a, {a.size(1), b.size(1)})) return at::_grouped_mm(a.t(), b, ends);
   const std::vector<int64_t> bound = bounds(ends);
   at::Tensor product = at::empty({ends.numel(), a.size(1), b.size(1)}, a.options());
@@ -43,12 +44,6 @@ at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::
     at::mm_out(own, a.narrow(0, begin, rows).t(), b.narrow(0, begin, rows));
   }
   return product;
-}
-
-// Sums the copies of each token. `rows` are in the order by expert.
-at::Tensor summed(const at::Tensor& rows, const at::Tensor& order, int64_t top_k) {
-  const at::Tensor by_token = at::empty_like(rows).index_copy_(0, order, rows);
-  return by_token.view({-1, top_k, rows.size(1)}).sum(1);
 }
 
 struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
@@ -64,7 +59,7 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     ctx->save_for_backward({x, w1, w3, w2, weights, order, ends, gate, up});
     const at::Tensor weight = weights.flatten().index_select(0, order).unsqueeze(1);
     const at::Tensor hidden = at::silu(gate).mul_(up).mul_(weight);
-    return summed(grouped_product(hidden, w2.transpose(1, 2), ends), order, k);
+    return sum_of_copies(grouped_product(hidden, w2.transpose(1, 2), ends), order, k);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
@@ -100,7 +95,7 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
       dw1 = grouped_gradient(dgate, rows, ends), dw3 = grouped_gradient(dup, rows, ends);
     }
     const at::Tensor rows = grouped_product(dgate, w1, ends).add_(grouped_product(dup, w3, ends));
-    return {summed(rows, order, k), dw1, dw3, dw2, dweight, {}, {}, {}};
+    return {sum_of_copies(rows, order, k), dw1, dw3, dw2, dweight, {}, {}, {}};
   }
 
   static void add_gradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
@@ -111,7 +106,13 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
 
 }  // namespace
 
+at::Tensor sum_of_copies(const at::Tensor& rows, const at::Tensor& order, int64_t top_k) {
+  const at::Tensor by_token = at::empty(rows.sizes(), rows.options()).index_copy_(0, order, rows);
+  return by_token.view({-1, top_k, rows.size(1)}).sum(1);
+}
+
 at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends) {
+  if (a.size(0) == 0) return at::zeros({0, b.size(2)}, a.options());  // no token goes to these experts
   if (has_kernel(a, {b.size(1), b.size(2)})) return at::_grouped_mm(a, b, ends);
   const std::vector<int64_t> bound = bounds(ends);
   at::Tensor product = at::empty({a.size(0), b.size(2)}, a.options());

@@ -24,6 +24,9 @@ Routing routed(const at::Tensor& logits, int64_t top_k);
 at::Tensor experts(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& w3, const at::Tensor& w2,
                    const Routing& routing, const Model* model = nullptr);
 
+// Sums the rows of the k copies of each token. Rows [N k, C] are in the order by expert.
+at::Tensor sum_of_copies(const at::Tensor& rows, const at::Tensor& order, int64_t top_k);
+
 // The product of a [M, K] and b [E, K, N]: the rows from ends[e - 1] to ends[e] are multiplied by matrix e.
 at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends);
 

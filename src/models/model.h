@@ -51,6 +51,11 @@ using DeferredGradients = std::vector<std::function<void()>>;
 using Communicate = std::function<void(specs::Dimension dimension, specs::Collective what,
                                        const at::Tensor& out, const at::Tensor& in)>;
 
+// Makes the block's next collective, an all-gather of how many copies of tokens this rank sends to each
+// expert (int64 [experts]). Returns the numbers of all expert-parallel ranks, [rank][expert], on the host.
+// The exchanges of rows that follow in the block, and those of its backward, are divided by them.
+using GatherCounts = std::function<std::vector<int64_t>(const at::Tensor& own)>;
+
 class Model {
  public:
   Model(specs::ModelTable table, at::ScalarType dtype, at::Device device);
@@ -100,6 +105,7 @@ class Model {
   DeferredGradients* deferred = nullptr;
   bool splits_backward = false;
   Communicate communicate = [](auto...) {};
+  GatherCounts gather_counts = [](const at::Tensor&) { return std::vector<int64_t>(); };
   // The gradient that the backward of the loss starts from, as a scalar of the given type. Blocks other than
   // the head use it, too, if they add to the loss. By default it is that of a single micro-batch.
   std::function<at::Tensor(at::ScalarType type)> loss_gradient;

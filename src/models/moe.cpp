@@ -1,6 +1,7 @@
 // moe and moe_8x7b: a Llama whose MLPs are mixtures of experts.
 #include "specs/models/moe.h"
 
+#include "models/dispatch.h"
 #include "models/experts.h"
 #include "models/kept_model.h"
 #include "models/layers.h"
@@ -39,7 +40,7 @@ struct Mixture {
     const Routing routing = routed(logits, shape.top_k);
     const at::Tensor tokens = routing.ends.to(at::kLong).diff(1, 0, at::zeros({1}, load.options()));
     if (!model.recompute) load.add_(tokens);
-    at::Tensor y = experts(x, w1, w3, w2, routing, &model);
+    at::Tensor y = experts_over_ranks(x, w1, w3, w2, routing, tokens, model);
     if (shared) y = y + shared(x);
     return shape.aux_loss > 0 ? AddToLoss::apply(y, penalty(logits, tokens), model) : y;
   }

@@ -20,7 +20,7 @@ struct SeriesInfo {
   std::string_view description;  // includes the meaning of rows and columns
 };
 
-inline constexpr std::array<SeriesInfo, 44> kSeries = {{
+inline constexpr std::array<SeriesInfo, 45> kSeries = {{
     {"step", "s", "time of each timed step (operation), [rank, step]"},
     {"data", "s", "part of the step spent waiting for the batch, [rank, step]"},
     {"forward", "s", "part of the step in forward, communication excluded, [rank, step]"},
@@ -29,6 +29,7 @@ inline constexpr std::array<SeriesInfo, 44> kSeries = {{
     {"optimizer", "s", "part of the step in the optimizer, [rank, step]"},
     {"exposed_tensor", "s", "part of exposed in which it waited for tensor-parallel ranks, [rank, step]"},
     {"exposed_context", "s", "part of exposed in which it waited for context-parallel ranks, [rank, step]"},
+    {"exposed_expert", "s", "part of exposed in which it waited for expert-parallel ranks, [rank, step]"},
     {"exposed_pipeline", "s",
      "part of exposed in which it waited for other stages: the bubble, and messages, [rank, step]"},
     {"compute_only", "s", "time of a step in which nothing moves between ranks, [rank, step]"},
@@ -101,7 +102,7 @@ inline constexpr std::array<SeriesInfo, 44> kSeries = {{
 // older one lacks gets the default of its member. The first release writes 1.10, and earlier files are
 // refused.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 12;
+inline constexpr int kSchemaMinor = 13;
 inline constexpr int kFirstReleasedMinor = 10;
 
 // A number that is measured. What it means is said here alone: the study's file, `list columns`, tables,
@@ -155,6 +156,8 @@ inline constexpr MeasureRow kMeasures[] = {
      "tensor"},
     {"exposed_context_time", "s", "waiting for ranks that share the same sequences",
      &Measures::exposed_context_s, "context"},
+    {"exposed_expert_time", "s", "waiting for ranks that share the same experts", &Measures::exposed_expert_s,
+     "expert"},
     {"exposed_pipeline_time", "s",
      "waiting for other stages of a pipeline: its bubble, and messages that nothing hides",
      &Measures::exposed_pipeline_s, "stages"},

@@ -38,6 +38,7 @@ struct TrainingPoint {
   int64_t tensor = 1;  // tensor-parallel ranks
   bool sequence_parallel = false;
   int64_t context = 1;         // context-parallel ranks
+  int64_t expert = 1;          // expert-parallel ranks
   int64_t pipeline = 1;        // pipeline stages
   Choice schedule = {"1f1b"};  // the pipeline schedule
   // What is balanced when blocks are assigned to stages: their FLOPs or their number.

@@ -54,7 +54,8 @@ struct Measures {
   // The phases of a step: for each, the median over steps of the slowest rank's time. They sum to the step.
   double data_s = kNone, forward_s = kNone, backward_s = kNone, exposed_s = kNone, optimizer_s = kNone;
   // The parts of exposed_s that wait for ranks of each dimension of the layout.
-  double exposed_tensor_s = kNone, exposed_context_s = kNone, exposed_pipeline_s = kNone;
+  double exposed_tensor_s = kNone, exposed_context_s = kNone, exposed_expert_s = kNone,
+         exposed_pipeline_s = kNone;
   double compute_only_s = kNone, communication_only_s = kNone, probed_communication_s = kNone;
   double overlap = kNone;  // may be negative
   double flops_per_step = kNone, peak_flops = kNone;

@@ -138,14 +138,23 @@ std::vector<size_t> backward_order(const ModelTable& table) {
   return order;
 }
 
+std::vector<size_t> memory_order(const ModelTable& table) {
+  std::vector<size_t> order = backward_order(table);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](size_t group) { return !table.groups[group].has_own_experts(); });
+  return order;
+}
+
 std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayout>& layout,
                             int64_t first_elements, int64_t elements) {
   std::vector<Bucket> result;
   int64_t wanted = 0;  // size of the bucket that is being filled
-  for (size_t group : backward_order(table)) {
-    if (result.empty() || result.back().numel >= wanted) {
-      wanted = result.empty() ? first_elements : elements;
-      result.emplace_back();
+  for (size_t group : memory_order(table)) {
+    const bool of_experts = table.groups[group].has_own_experts();
+    const bool is_first = result.empty() || result.back().of_experts != of_experts;
+    if (is_first || result.back().numel >= wanted) {
+      wanted = is_first ? first_elements : elements;
+      result.push_back({{}, 0, of_experts});
     }
     result.back().groups.push_back(group);
     result.back().numel += layout[group].numel;

@@ -39,6 +39,7 @@ struct GroupLayout {
 struct Bucket {
   std::vector<size_t> groups;
   int64_t numel = 0;
+  bool of_experts = false;  // of groups that have their rank's own experts
 };
 
 // fsdp(layout=flat): a group is one segment, which is cut after every 1/ranks of its length. It is padded to
@@ -72,9 +73,13 @@ inline Evenness evenness(const Options& options) {
 // after the groups of the block that uses it first.
 std::vector<size_t> backward_order(const ModelTable& table);
 
-// Divides the groups into buckets in backward order. A bucket is closed when it has at least the wanted
-// number of elements. The first bucket is small, so that communication starts early. Source: Li et al.,
-// PyTorch Distributed, VLDB 2020, section 3.2.3; buckets consist of whole groups here.
+// The order in which groups lie in memory: backward order, but groups with a rank's own experts come after
+// all others, so that ranges of either kind can be reduced over their own ranks.
+std::vector<size_t> memory_order(const ModelTable& table);
+
+// Divides the groups into buckets in the order of memory. A bucket is closed when it has at least the wanted
+// number of elements. The first bucket of either kind is small, so that communication starts early. Source:
+// Li et al., PyTorch Distributed, VLDB 2020, section 3.2.3; buckets consist of whole groups here.
 std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayout>& layout,
                             int64_t first_elements, int64_t elements);
 

@@ -11,7 +11,8 @@ Mesh mesh_of(const Point& point) {
           .pipeline = t.pipeline,
           .pipeline_inside = t.rank_order == "pp-dp",
           .tensor = t.tensor,
-          .context = t.context};
+          .context = t.context,
+          .expert = t.expert};
 }
 
 }  // namespace shardmark::specs

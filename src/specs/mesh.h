@@ -12,9 +12,10 @@ struct Point;
 namespace shardmark::specs {
 
 // The dimensions of the mesh. Along data, ranks have the same part of the model and different samples; along
-// tensor, they share its blocks; along context, its sequences; along pipeline, each has a stage.
-enum class Dimension { data, tensor, context, pipeline };
-inline constexpr std::array kDimensionNames = {"data", "tensor", "context", "pipeline"};
+// tensor, they share its blocks; along context, its sequences; along pipeline, each has a stage; along
+// expert, ranks with different tokens share the experts of each layer.
+enum class Dimension { data, tensor, context, pipeline, expert };
+inline constexpr std::array kDimensionNames = {"data", "tensor", "context", "pipeline", "expert"};
 inline constexpr size_t kNumDimensions = kDimensionNames.size();
 
 // A process group: `ranks` ranks that are `stride` apart. The ranks of a job are divided into such groups, in
@@ -41,6 +42,7 @@ struct Mesh {
   bool pipeline_inside = false;  // pp-dp
   int64_t tensor = 1;            // ranks that share every block
   int64_t context = 1;           // ranks that share every sequence
+  int64_t expert = 1;            // ranks that share the experts of every layer; divides the copies
 
   // Ranks that have the same part of the model and different tokens. Ranks that share a sequence are
   // neighbours.
@@ -50,10 +52,15 @@ struct Mesh {
   ProcessGroup pipeline_group() const {
     return {pipeline, pipeline_inside ? tensor : tensor * context * data};
   }
+  // Experts are divided over neighbours among the copies, and the ranks that have the same experts are as far
+  // apart as there are neighbours. Together they are the copies: Megatron-LM's expert and expert-data groups.
+  ProcessGroup expert_group() const { return {expert, copies().stride}; }
+  ProcessGroup expert_copies() const { return {copies().ranks / expert, copies().stride * expert}; }
   ProcessGroup process_group_of(Dimension dimension) const {
     return dimension == Dimension::tensor     ? tensor_group()
            : dimension == Dimension::context  ? context_group()
            : dimension == Dimension::pipeline ? pipeline_group()
+           : dimension == Dimension::expert   ? expert_group()
                                               : copies();
   }
   // The dimension that a process group of a strategy runs along. A strategy builds its groups among all

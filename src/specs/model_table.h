@@ -16,14 +16,18 @@
 
 namespace shardmark::specs {
 
-// How ranks share every block (tensor parallelism) and every sequence (context parallelism), and which of
-// these ranks a table is for. Sources: Shoeybi et al. 2019 (tensor), Korthikanti et al. 2022
-// (sequence_parallel), Grattafiori et al. 2024, section 3.3.2 (context).
+// How ranks share every block (tensor parallelism), every sequence (context parallelism) and the experts of
+// every layer (expert parallelism), and which of these ranks a table is for. Sources: Shoeybi et al. 2019
+// (tensor), Korthikanti et al. 2022 (sequence_parallel), Grattafiori et al. 2024, section 3.3.2 (context),
+// Lepikhin et al. 2020, GShard (expert).
 struct Split {
   int64_t tensor = 1, tensor_index = 0;
   // Between tensor-parallel regions (Region), each tensor-parallel rank has a part of the tokens.
   bool sequence_parallel = false;
   int64_t context = 1, context_index = 0;
+  // The number of ranks that share the experts of a layer. Each has whole experts, and all tokens that go to
+  // them.
+  int64_t expert = 1, expert_index = 0;
   // The number of ranks over which tokens are sharded between regions.
   int64_t token_ranks() const { return context * (sequence_parallel ? tensor : 1); }
   bool operator==(const Split&) const = default;
@@ -39,11 +43,12 @@ struct Cut {
   int64_t pieces = 1;
 };
 
-// The shard of a parameter that a tensor-parallel rank has.
+// The shard of a parameter that a tensor-parallel or expert-parallel rank has.
 struct TensorShard {
   int64_t dim = 0, pieces = 1;
   int64_t whole = 0;  // size of the whole dimension, without padding
   int64_t ranks = 1, index = 0;
+  Dimension dimension = Dimension::tensor;  // along which ranks have the other shards
 };
 
 // How a parameter is initialized. Its values depend on (seed, name) alone: models/initial.h.
@@ -62,6 +67,8 @@ struct ParameterSpec {
   std::optional<TensorShard> shard = {};  // set if this is a shard
   std::vector<int64_t> whole_shape() const;
   int64_t numel() const;
+  // Whether its first dimension counts the experts of a layer.
+  bool is_of_experts() const { return name.find('*') != std::string::npos; }
 };
 
 // A buffer without a gradient (batch norm's running statistics). All copies of the model take rank 0's values
@@ -84,16 +91,26 @@ struct GroupSpec {
   // Another pipeline stage has the group, too, and each of the two has a part of its gradient.
   bool is_tied = false;
   int64_t numel() const;
+  // Whether its parameters are those of experts that this rank has and its expert-parallel neighbours have
+  // not. Fewer ranks have the same gradients then.
+  bool has_own_experts() const {
+    return !parameters.empty() && parameters.front().shard &&
+           parameters.front().shard->dimension == Dimension::expert;
+  }
 };
 
 // A collective that a block makes while it computes, on its own memory: the sums of synchronized batch norm,
 // or what tensor-parallel and context-parallel ranks exchange. numel counts the elements of the larger of
-// input and output.
+// input and output. Where tokens go to the experts that a router chooses, rows travel by all_to_all_v, and
+// only the block knows how many go to each rank. numel is then that of all rows of a rank, which is what a
+// rank receives in the mean.
 struct BlockCall {
   Collective what = Collective::all_reduce;
   int64_t numel = 0, numel_per_sample = 0;
   Element element = Element::fp64;
   Dimension dimension = Dimension::data;
+  int64_t row = 0;       // of all_to_all_v: the elements of a row
+  bool returns = false;  // whether rows go back to the ranks that they came from
   bool operator==(const BlockCall&) const = default;
 };
 
@@ -103,6 +120,12 @@ struct BlockCall {
 // if its attention needs them.
 struct Region {
   int64_t enters = 0, leaves = 0, keys_values = 0;
+};
+
+// What a block with experts exchanges if ranks share them: the copies of a sample's tokens (one for each
+// expert that a token goes to), and their width.
+struct ExpertTokens {
+  int64_t experts = 0, copies = 0, width = 0;
 };
 
 // How many of some elements are sharded over tensor-parallel ranks: always (channels), or only with
@@ -124,6 +147,7 @@ struct BlockSpec {
   std::vector<int64_t> output_shape = {};  // of one sample; several samples multiply the first dimension
   double working_elements = 0, logits = 0, indices = 0;
   std::vector<Region> regions = {};
+  std::optional<ExpertTokens> expert_tokens = {};
   CutElements activations_cut = {}, working_cut = {};
   // For a backward in two parts. deferred_elements: the elements per sample that the first part leaves for
   // the second, which are inputs of matrix products and gradients of their outputs. made_at_once: the

@@ -3,7 +3,8 @@
 // collectives: Shoeybi et al., Megatron-LM, 2019 (an all-reduce after each region, and one of the gradient of
 // its input); Korthikanti et al. 2022, section 4.2.2 (the same as an all-gather and a reduce-scatter over
 // tokens). Unlike there, the gathered input of a region is kept for the gradients of its weights, so that
-// sequence_parallel moves as many bytes as tensor parallelism alone.
+// sequence_parallel moves as many bytes as tensor parallelism alone. Experts are shared as in GShard
+// (Lepikhin et al. 2020, section 3.2), without a capacity, so that no token is dropped.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +18,12 @@ namespace {
 // The shard of a parameter that one rank has. Parts are equally long, so that the last one may end in
 // padding.
 ParameterSpec part_of(ParameterSpec parameter, const Split& split) {
+  if (parameter.is_of_experts() && split.expert > 1) {
+    const int64_t experts = parameter.shape.front();
+    parameter.shard = TensorShard{0, 1, experts, split.expert, split.expert_index, Dimension::expert};
+    parameter.shape.front() = experts / split.expert;
+    return parameter;
+  }
   if (!parameter.cut || split.tensor == 1) return parameter;
   const Cut& cut = *parameter.cut;
   int64_t& size = parameter.shape[static_cast<size_t>(cut.dim)];
@@ -65,6 +72,24 @@ class RegionCalls {
     }
   }
 
+  // Ranks first tell each other how many copies of tokens they send to each expert. A copy travels with the
+  // weight that its token gives the expert, and so does the gradient of the weight on the way back:
+  // models/dispatch.cpp.
+  void add_expert_tokens(BlockSpec& block) const {
+    const auto& [experts, copies, width] = *block.expert_tokens;
+    const auto exchange = [](int64_t num_rows, int64_t row, bool returns) {
+      return BlockCall{Collective::all_to_all_v, 0,   num_rows * row, Element::compute,
+                       Dimension::expert,        row, returns};
+    };
+    const BlockCall counts{Collective::all_gather, experts * split_.expert, 0, Element::int64,
+                           Dimension::expert};
+    for (auto* calls : {&block.forward_calls, &block.evaluation_calls})
+      calls->insert(calls->end(),
+                    {counts, exchange(copies, width + 1, false), exchange(copies, width, true)});
+    block.backward_calls.insert(block.backward_calls.begin(),
+                                {exchange(copies, width, false), exchange(copies, width + 1, true)});
+  }
+
   // Ranks exchange a few numbers for each token and rank: models/parallel.cpp.
   void add_loss(BlockSpec& block) const {
     const int64_t each = block.targets_of_cut / split_.context * split_.tensor;
@@ -111,6 +136,13 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
   block.attention_flops /= tensor * context;
   block.output_shape = split_output_shape(block, split);
   RegionCalls(split).add_to(block);
+  if (block.expert_tokens && split.expert > 1) {
+    const auto& [experts, copies, tokens_width] = *block.expert_tokens;
+    // What a rank receives is kept, with the weights. What it sends, and what comes back, is freed.
+    block.activation_elements += static_cast<double>(copies * (tokens_width + 1));
+    block.working_elements += static_cast<double>(copies * (tokens_width + 1));
+    RegionCalls(split).add_expert_tokens(block);
+  }
   return block;
 }
 
@@ -149,6 +181,29 @@ std::string numbers_that_cut(const ModelTable& table) {
   return text;
 }
 
+int64_t num_experts(const ModelTable& table) {
+  for (const GroupSpec& group : table.groups)
+    for (const ParameterSpec& parameter : group.parameters)
+      if (parameter.is_of_experts()) return parameter.shape.front();
+  return 0;
+}
+
+// Experts that a rank has alone become a group of their own, because their gradients are summed over fewer
+// ranks than those of the rest of their block.
+void separate_experts(ModelTable& table) {
+  std::vector<GroupSpec> groups;
+  for (GroupSpec& group : table.groups) {
+    const auto first = std::stable_partition(group.parameters.begin(), group.parameters.end(),
+                                             [](const auto& one) { return !one.is_of_experts(); });
+    GroupSpec own{
+        group.name + ".experts", {first, group.parameters.end()}, group.first_block, group.last_block};
+    group.parameters.erase(first, group.parameters.end());
+    groups.push_back(std::move(group));
+    if (!own.parameters.empty()) groups.push_back(std::move(own));
+  }
+  table.groups = std::move(groups);
+}
+
 }  // namespace
 
 std::vector<int64_t> split_output_shape(const BlockSpec& block, const Split& split) {
@@ -171,6 +226,13 @@ std::string split_impossible(const std::string& name, const ModelTable& whole, c
   if (const std::string units = uncuttable(whole, split.tensor); !units.empty())
     return fmt::format("tensor {} does not cut the {} of {} evenly; of up to 64 ranks these do: {}",
                        split.tensor, units, name, numbers_that_cut(whole));
+  if (split.expert > 1) {
+    const int64_t experts = num_experts(whole);
+    if (experts == 0)
+      return fmt::format("{} has no experts that ranks could share; moe and moe_8x7b have", name);
+    if (experts % split.expert != 0)
+      return fmt::format("expert {} does not divide the {} experts of {}", split.expert, experts, name);
+  }
   if (split.sequence_parallel && sequence == 0)
     return fmt::format("sequence_parallel needs a model of sequences; {} has none", name);
   if (split.context > 1 && sequence % (2 * split.context) != 0)
@@ -188,6 +250,7 @@ ModelTable split_table(ModelTable table, const Split& split) {
   if (split == Split{}) return table;
   for (GroupSpec& group : table.groups)
     for (ParameterSpec& parameter : group.parameters) parameter = part_of(std::move(parameter), split);
+  if (split.expert > 1) separate_experts(table);
   for (BlockSpec& block : table.blocks) {
     block = part_of(std::move(block), split);
     if (block.targets_of_cut > 0 && split.tensor > 1) RegionCalls(split).add_loss(block);

@@ -74,7 +74,7 @@ class Activations {
  private:
   void add(int64_t block, const specs::GroupSpec& group, const specs::ParameterSpec& parameter) {
     const auto b = static_cast<size_t>(block);
-    const bool is_stack = parameter.name.find('*') != std::string::npos;
+    const bool is_stack = parameter.is_of_experts();
     const bool is_looked_up =
         specs::is_root(group) && at(block).made_at_once > 0 && at(block).deferred_elements > 0;
     if (is_stack) experts_[b] += double(parameter.numel());

@@ -2,6 +2,8 @@
 // computing. A bucket is reduced by one all-reduce, or by another of the methods in reductions/. Gradients
 // lie in memory in the order in which they become complete, so that a bucket can be sent as soon as its last
 // group is complete. Source: Li et al., PyTorch Distributed, VLDB 2020, section 3.2.
+#include <algorithm>
+
 #include "strategies/paper.h"
 #include "strategies/reductions/reduction.h"
 #include "strategies/replica.h"
@@ -19,38 +21,50 @@ std::vector<ReducedBucket> cut_buckets(const StepBuilder& step, const Slice& gra
   for (specs::Bucket& bucket :
        specs::buckets(input.model, step.layout(), elements("first_bucket_mb"), elements("bucket_mb"))) {
     const int64_t numel = bucket.numel;
-    buckets.push_back({{std::move(bucket), rest.first(numel), {}}, {}});
+    const ProcessGroup ranks = bucket.of_experts ? input.mesh.expert_copies() : step.all();
+    buckets.push_back({{std::move(bucket), rest.first(numel), {}}, {}, ranks});
     rest.begin += numel;
   }
   return buckets;
 }
 
-// A replica that reduces each bucket as soon as it is complete.
+// A replica that reduces each bucket as soon as it is complete. Gradients of experts that ranks share become
+// complete in turn with all others, and lie behind them in memory.
 class BucketedReplica : public Replica {
   using What = Instruction::What;
 
  public:
   explicit BucketedReplica(StepBuilder& step)
       : Replica(step, Element::reduce), buckets_(cut_buckets(step, reduced())) {
-    step.replicated(parameters());
+    step.replicated(parameters().first(parameters().numel - numel_of_experts()));
     const Choice choice = reduction_of(step.input().options);
     const Reduction& way = reduction(choice.name);
     way.plan(step, buckets_, choice.options);
     step.program().reduction = choice;
     step.program().lossy = way.lossy;
     for (const ReducedBucket& bucket : buckets_) step.program().buckets.push_back(bucket.memory);
+    works_.resize(buckets_.size());
+    const auto num_others =
+        static_cast<size_t>(std::count_if(buckets_.begin(), buckets_.end(), [](const ReducedBucket& bucket) {
+          return !bucket.memory.bucket.of_experts;
+        }));
+    others_ = {0, num_others, 0};
+    experts_ = {num_others, buckets_.size(), parameters().numel - numel_of_experts()};
   }
 
-  // Starts the reduction of every bucket whose gradients are complete. They become complete in memory order,
-  // so that it suffices to count elements.
+  // Starts the reduction of every bucket whose gradients are complete. Those of either kind become complete
+  // in memory order, so that it suffices to count elements.
   void after(const Position& at) override {
     Replica::after(at);
     if (!at.is_last) return;
-    for (const size_t group : at.complete) num_complete_ += step_.numel_of(group);
-    for (; works_.size() < buckets_.size(); works_.push_back(start(works_.size(), What::pack))) {
-      const Slice& next = buckets_[works_.size()].memory.gradients;
-      if (next.begin + next.numel > num_complete_) break;
-    }
+    for (const size_t group : at.complete)
+      (is_of_experts(group) ? experts_ : others_).end += step_.numel_of(group);
+    for (Complete* complete : {&others_, &experts_})
+      for (; complete->next < complete->last; ++complete->next) {
+        const Slice& gradients = buckets_[complete->next].memory.gradients;
+        if (gradients.begin + gradients.numel > complete->end) break;
+        works_[complete->next] = start(complete->next, What::pack);
+      }
   }
   // The first calls of all buckets are in flight now. Second calls start as the first ones end, so that they
   // overlap with the waits for the buckets behind them.
@@ -71,8 +85,22 @@ class BucketedReplica : public Replica {
   }
 
  private:
+  // The buckets of one kind: the next to be reduced, the last, and the end of what is complete in memory.
+  struct Complete {
+    size_t next = 0, last = 0;
+    int64_t end = 0;
+  };
+
+  bool is_of_experts(size_t group) const { return step_.input().model.groups[group].has_own_experts(); }
+  int64_t numel_of_experts() const {
+    int64_t numel = 0;
+    for (size_t group = 0; group < step_.layout().size(); ++group)
+      if (is_of_experts(group)) numel += step_.numel_of(group);
+    return numel;
+  }
   Operations start(size_t bucket, What before) {
     local(before, bucket);
+    if (buckets_[bucket].calls.empty()) return {};
     return step_.start({buckets_[bucket].calls[before == What::pack ? 0 : 1]});
   }
   bool calls_twice(size_t bucket) const { return buckets_[bucket].calls.size() > 1; }
@@ -82,7 +110,7 @@ class BucketedReplica : public Replica {
 
   std::vector<ReducedBucket> buckets_;
   std::vector<Operations> works_;  // [bucket]: the calls in flight
-  int64_t num_complete_ = 0;       // elements
+  Complete others_, experts_;
 };
 
 Program write(const StepInput& input, const Schedule& schedule) {
@@ -102,6 +130,9 @@ Cost paper(const StepInput& input) {
 std::string impossible(const StepInput& input) {
   const Choice choice = reduction_of(input.options);
   const Reduction& way = reduction(choice.name);
+  if (input.mesh.expert > 1 && choice.name != "plain")
+    return "reduction " + choice.name +
+           " sums every bucket over all ranks, and fewer ranks have the same experts; take reduction plain";
   if (input.bytes.scaled && way.keeps_residual)
     return "reduction " + choice.name +
            " keeps a part of the gradient, which the changing loss scale of fp16 would make wrong; take bf16 "

@@ -32,11 +32,14 @@ struct Buffer {
   Use use = Use::transient;
   Element element = Element::compute;
   int64_t numel = 0;
-  int64_t most_numel = 0;   // on the rank that has most
-  bool replicated = false;  // holds the same bits on all ranks between steps
+  int64_t most_numel = 0;  // on the rank that has most
+  // The first elements, as many as hold the same bits on all ranks between steps. Usually all or none; what
+  // ranks have of experts differs.
+  int64_t num_replicated = 0;
   // The next step reads what this one has left in the buffer, such as the residual of error feedback, so that
   // checkpoints must save it.
   bool carried = false;
+  bool is_replicated() const { return num_replicated > 0; }
 };
 
 // A contiguous range of a buffer, in elements. Buffer -1 means that there is no memory.

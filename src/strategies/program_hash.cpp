@@ -44,7 +44,7 @@ class Hash {
   void add(const specs::Bucket& b) { all(b.groups, b.numel); }
   void add(const BucketMemory& b) { all(b.bucket, b.gradients, b.scratch, b.value_bytes); }
   void add(const OptimizerSlices& s) { all(s.parameters, s.gradients, s.copy); }
-  void add(const Buffer& b) { all(b.use, b.element, b.numel, b.most_numel, b.replicated, b.carried); }
+  void add(const Buffer& b) { all(b.use, b.element, b.numel, b.most_numel, b.num_replicated, b.carried); }
   void add(const CollectiveCall& c) {
     all(c.what, c.bytes, c.process_group, c.root, c.out, c.in, c.group, c.inside_block, c.lane, c.dimension);
   }

@@ -30,7 +30,7 @@ int64_t carried_bytes(const Point& point, const Program& program, bool replicate
   int64_t sum = 0;
   for (const Buffer& buffer : program.buffers)
     if (buffer.carried)
-      sum += (buffer.replicated && replicated_once && point.training.tensor == 1 ? 1 : point.ranks) *
+      sum += (buffer.is_replicated() && replicated_once && point.training.tensor == 1 ? 1 : point.ranks) *
              buffer.numel * specs::bytes_of(buffer.element, bytes);
   return sum;
 }
@@ -56,9 +56,11 @@ int64_t sharded_state_bytes(const Point& point) {
     for (int64_t tensor = 0; tensor < mesh.tensor; ++tensor) {
       const RankStep step(point, stage * mesh.pipeline_group().stride + tensor);
       const Program program = strategy(t.strategy.name).step(step.input());
-      for (const GroupLayout& group : program.layout)
-        for (const specs::Segment& segment : group.segments)
-          sum += kinds_of_tensors(t) * segment.range.numel * bytes.master;
+      for (size_t group = 0; group < program.layout.size(); ++group) {
+        const int64_t shares = step.part().table->groups[group].has_own_experts() ? mesh.expert : 1;
+        for (const specs::Segment& segment : program.layout[group].segments)
+          sum += kinds_of_tensors(t) * segment.range.numel * bytes.master * shares;
+      }
       sum += mesh.copies().ranks * buffer_elements(*step.part().table) * bytes.compute;
       if (stage + tensor == 0) sum += carried_bytes(point, program, /*replicated_once=*/false);
     }

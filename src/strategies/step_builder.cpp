@@ -38,11 +38,12 @@ Slice StepBuilder::allocate(std::string name, Use use, Element element, int64_t 
   return {std::ssize(program_.buffers) - 1, 0, numel};
 }
 
-// Gradients that become complete one after the other are adjacent in memory, so that a bucket is one range.
+// Gradients that become complete one after the other are adjacent in memory, so that a bucket is one range;
+// those of experts that ranks share follow all others.
 std::vector<Slice> StepBuilder::allocate_groups(std::string name, Use use, Element element) {
   Slice all = allocate(std::move(name), use, element, specs::total_numel(program_.layout));
   std::vector<Slice> groups(program_.layout.size());
-  for (const size_t group : specs::backward_order(input_.model)) {
+  for (const size_t group : specs::memory_order(input_.model)) {
     groups[group] = all.first(program_.layout[group].numel);
     all.begin += groups[group].numel;
   }
@@ -175,7 +176,11 @@ double StepBuilder::bytes_of(Slice slice) const {
 }
 
 CollectiveCall StepBuilder::call(Collective what, Slice out, Slice in) const {
-  return {what, std::max(bytes_of(out), bytes_of(in)), all(), {}, out, in};
+  return call(what, out, in, all());
+}
+
+CollectiveCall StepBuilder::call(Collective what, Slice out, Slice in, ProcessGroup process_group) const {
+  return {what, std::max(bytes_of(out), bytes_of(in)), process_group, {}, out, in};
 }
 
 Operations StepBuilder::start(std::vector<CollectiveCall> calls) {
@@ -276,12 +281,13 @@ void StepBuilder::fill_in(size_t wait, Operations operations) {
   program_.instructions[wait].count = operations.count;
 }
 
-// Large enough for the largest call, in bytes, because calls inside blocks have different element types.
+// Large enough for the largest call, in bytes, because calls inside blocks have different element types. The
+// sizes of all_to_all_v are not known yet; its stand-in memory is allocated when it is needed.
 void StepBuilder::allocate_for_calls_inside_blocks() {
   double most = 0;
   const auto at_most = [&](const std::vector<specs::BlockCall>& calls) {
     for (const specs::BlockCall& call : calls)
-      if (process_group_of(call).ranks > 1) most = std::max(most, bytes_of(call));
+      if (process_group_of(call).ranks > 1 && call.row == 0) most = std::max(most, bytes_of(call));
   };
   for (const specs::BlockSpec& block : input_.model.blocks)
     for (const auto* calls : {&block.forward_calls, &block.backward_calls, &block.evaluation_calls})
@@ -398,6 +404,7 @@ void StepBuilder::sum_squares() {
   add({What::squares, 0, 1, kSquares});
   std::vector<ProcessGroup> process_groups;
   if (squares_of_) process_groups.push_back(*squares_of_);
+  if (input_.mesh.expert > 1) process_groups.push_back(input_.mesh.expert_group());
   if (input_.mesh.tensor > 1) process_groups.push_back(input_.mesh.tensor_group());
   if (input_.mesh.pipeline > 1) process_groups.push_back(input_.mesh.pipeline_group());
   for (const ProcessGroup& process_group : process_groups) {
@@ -451,8 +458,9 @@ std::vector<Slice> StepBuilder::gradients_in_all_tensor_ranks() const {
 }
 
 // Decides which gradients this rank counts in the norm: those of a tied group are counted by the first stage,
-// and those of parameters that all tensor-parallel ranks have by the first of these ranks. Allocates the
-// memory for the exchange of both.
+// those of parameters that all tensor-parallel ranks have by the first of these ranks, and those of all but
+// the experts by the first of the ranks that share experts. Allocates the memory for the exchange of the
+// first two.
 void StepBuilder::set_gradients(std::vector<Shard> gradients) {
   gradients_ = std::move(gradients);
   const specs::Mesh& mesh = input_.mesh;
@@ -464,6 +472,10 @@ void StepBuilder::set_gradients(std::vector<Shard> gradients) {
     for (const Slice& gradient : gradients_[group]) most = std::max(most, gradient.numel);
     if (!is_first) not_counted.insert(not_counted.end(), gradients_[group].begin(), gradients_[group].end());
   }
+  if (mesh.expert_group().index_of(input_.rank) > 0)
+    for (size_t group = 0; group < gradients_.size(); ++group)
+      if (!input_.model.groups[group].has_own_experts())
+        not_counted.insert(not_counted.end(), gradients_[group].begin(), gradients_[group].end());
   if (mesh.tensor > 1) in_all_tensor_ranks_ = gradients_in_all_tensor_ranks();
   if (mesh.tensor_group().index_of(input_.rank) > 0)
     not_counted.insert(not_counted.end(), in_all_tensor_ranks_.begin(), in_all_tensor_ranks_.end());

@@ -69,8 +69,10 @@ class StepBuilder {
   ModelShards shards_of(const std::vector<Slice>& groups) const;
   Shard shard_of(const GroupLayout& layout, Slice whole) const;
   static Slice all_of(const std::vector<Slice>& groups);  // the memory of all groups together
-  // Declares that the buffer holds the same bits on all ranks between steps.
-  void replicated(Slice slice) { program_.buffers[static_cast<size_t>(slice.buffer)].replicated = true; }
+  // Declares that the slice, which begins a buffer, holds the same bits on all ranks between steps.
+  void replicated(Slice slice) {
+    program_.buffers[static_cast<size_t>(slice.buffer)].num_replicated = slice.numel;
+  }
   // Declares that the next step needs the buffer's contents, in addition to parameters and optimizer state.
   void carried(Slice slice) { program_.buffers[static_cast<size_t>(slice.buffer)].carried = true; }
   double bytes_of(Slice slice) const;
@@ -111,6 +113,7 @@ class StepBuilder {
   Operations unshard(size_t group, Slice whole, const ModelShards& shards);
   Operations reduce(size_t group, Slice whole);
   CollectiveCall call(Collective what, Slice out, Slice in) const;  // over all ranks
+  CollectiveCall call(Collective what, Slice out, Slice in, ProcessGroup process_group) const;
   // Sums slices in place and skips empty ones.
   Operations all_reduce(const Shard& slices, ProcessGroup process_group, std::optional<int64_t> group = {});
   Operations sum_over_replicas(size_t group, const Shard& shard);  // none if there is one replica

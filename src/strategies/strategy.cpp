@@ -62,8 +62,13 @@ std::string dimensions_of(const TrainingPoint& t) {
 specs::Split split_of(const Point& point, int64_t rank) {
   const TrainingPoint& t = point.training;
   const specs::Mesh mesh = specs::mesh_of(point);
-  return {t.tensor, mesh.tensor_group().index_of(rank), t.sequence_parallel, t.context,
-          mesh.context_group().index_of(rank)};
+  return {t.tensor,
+          mesh.tensor_group().index_of(rank),
+          t.sequence_parallel,
+          t.context,
+          mesh.context_group().index_of(rank),
+          t.expert,
+          mesh.expert_group().index_of(rank)};
 }
 
 Stage StepInput::stage() const {
@@ -127,6 +132,17 @@ std::string uneven_rounds_impossible(const TrainingPoint& t) {
       t.pipeline);
 }
 
+std::string experts_impossible(const Point& point) {
+  const TrainingPoint& t = point.training;
+  if (t.expert == 1) return {};
+  if (const int64_t copies = specs::mesh_of(point).copies().ranks; copies % t.expert != 0)
+    return fmt::format("expert {} does not divide the {} rank{} that train on different samples", t.expert,
+                       copies, copies == 1 ? "" : "s");
+  if (t.strategy.name != "ddp")
+    return fmt::format("{} cannot share experts between ranks yet; take strategy ddp", t.strategy.name);
+  return {};
+}
+
 }  // namespace
 
 std::string layout_impossible(const Point& point) {
@@ -141,10 +157,11 @@ std::string layout_impossible(const Point& point) {
         "schedule {} gives each of several stages {} parts of the model; take pipeline 2 or more",
         t.schedule.name, parts);
   if (std::string reason = too_many_passes(t); !reason.empty()) return reason;
-  if (point.ranks_per_copy() == 1 && !t.sequence_parallel) return {};
+  if (point.ranks_per_copy() == 1 && t.expert == 1 && !t.sequence_parallel) return {};
   const specs::SharedTable whole = specs::model_table(t.model);
   if (std::string reason = specs::split_impossible(t.model.name, *whole, split_of(point, 0)); !reason.empty())
     return reason;
+  if (std::string reason = experts_impossible(point); !reason.empty()) return reason;
   if (t.context > 1 && t.strategy.name == "single")
     return "single leaves copies by themselves, and context ranks have a part of a sample each; take ddp";
   const auto blocks = std::ssize(whole->blocks);

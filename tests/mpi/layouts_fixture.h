@@ -27,6 +27,7 @@ struct Layout {
   int64_t tensor = 1;
   bool sequence_parallel = false;
   int64_t context = 1;
+  int64_t expert = 1;
 };
 
 inline Point point_of(const Layout& layout, int64_t ranks) {
@@ -52,6 +53,7 @@ inline Point point_of(const Layout& layout, int64_t ranks) {
   t.tensor = layout.tensor;
   t.sequence_parallel = layout.sequence_parallel;
   t.context = layout.context;
+  t.expert = layout.expert;
   return point;
 }
 
@@ -77,6 +79,10 @@ inline Outcomes train_layout(const Layout& layout, Communicator& comm, int64_t n
     outcomes.losses.push_back(sum.item<double>() / comm.size());
   }
   setup.state->visit(State::weights, keep(outcomes.parameters));
+  if (setup.model->expert_load.defined()) {
+    outcomes.expert_load = setup.model->expert_load.to(at::kDouble);
+    comm.all_reduce(outcomes.expert_load.view(-1), ReduceOp::sum).wait();
+  }
   return outcomes;
 }
 
@@ -97,6 +103,9 @@ class Layouts : public OnCpuRanks {
     const Outcomes& single = single_of(layout, point.data_ranks());
     const Outcomes run = train_layout(layout, *comm);
     for (const auto& [name, value] : single.initial) EXPECT_TRUE(run.initial.at(name).equal(value)) << name;
+    if (single.expert_load.defined()) {
+      EXPECT_TRUE(run.expert_load.equal(single.expert_load)) << "other experts were chosen";
+    }
     EXPECT_LE(largest_relative(run.losses, single.losses), tolerance);
     EXPECT_LE(largest_relative(run.norms, single.norms), tolerance);
     EXPECT_LE(parameter_error(run, single), tolerance);

@@ -121,6 +121,18 @@ TEST_F(ShardFiles, HoldTheStateOfEveryLayout) {
   EXPECT_GE(num_tried, 9);
 }
 
+TEST_F(ShardFiles, HoldTheStateOfExpertsThatRanksShare) {
+  if (comm->size() == 1) GTEST_SKIP() << "needs two ranks";
+  for (const int64_t pipeline : {1, 2})
+    for (const int64_t expert : {2, 4})
+      if (comm->size() % (pipeline * expert) == 0)
+        expect_read_as_written({.model = "moe(layers=4, width=24, heads=2, kv_heads=1, inner=20, sequence=8, "
+                                         "vocabulary=37, experts=4)",
+                                .pipeline = pipeline,
+                                .expert = expert});
+  EXPECT_EQ(num_tried, comm->size() == 2 ? 1 : 3);
+}
+
 // Copies of the model share out what each of them could write.
 TEST_F(ShardFiles, WriteNothingTwice) {
   const Point point = point_of({.model = kShardedGpt2, .strategy = "ddp"}, comm->size());

@@ -15,6 +15,7 @@ struct Layout {
   int64_t tensor = 1, context = 1, pipeline = 1;
   std::string rank_order = "dp-pp";
   int64_t ranks = 16;
+  int64_t expert = 1;
 };
 
 Point point_of(const Layout& layout) {
@@ -25,6 +26,7 @@ Point point_of(const Layout& layout) {
   point.training.context = layout.context;
   point.training.pipeline = layout.pipeline;
   point.training.rank_order = layout.rank_order;
+  point.training.expert = layout.expert;
   return point;
 }
 
@@ -48,6 +50,17 @@ std::vector<std::string> told(const World& world, const std::vector<Layout>& lay
     texts.push_back(to_text(finding));
   }
   return texts;
+}
+
+TEST(DoctorGroups, OfExpertsOnSeveralNodesAreNamed) {
+  EXPECT_TRUE(told(healthy_world(), {{.expert = 8}, {.pipeline = 2, .expert = 8}}).empty());
+  EXPECT_THAT(
+      told(healthy_world(), {{.expert = 16}}),
+      testing::ElementsAre(HasSubstr("ranks 0-15: expert 16: ranks that share the experts of a layer are "
+                                     "on 2 nodes, and exchange between them inside every layer")));
+  EXPECT_THAT(
+      told(healthy_world(), {{.pipeline = 2, .rank_order = "pp-dp", .expert = 8}}),
+      testing::ElementsAre(HasSubstr("pipeline 2 x expert 8: ranks that share the experts of a layer")));
 }
 
 TEST(DoctorGroups, InsideANodeAreAsTheyShouldBe) {

@@ -104,7 +104,8 @@ TEST(SuiteErrors, InTrainingBlocks) {
        "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, graph, gathers, "
        "batch_size, "
        "global_batch, "
-       "accumulation, tensor, sequence_parallel, context, pipeline, pipeline_schedule, stages, rank_order, "
+       "accumulation, tensor, sequence_parallel, context, expert, pipeline, pipeline_schedule, stages, "
+       "rank_order, "
        "save, ranks, transport, environment, sampling"},
       {"<<: {a: 1}",
        "s.yaml:6:5: unknown key '<<' in training; merge keys are not supported, an anchor on a value is; "
@@ -112,7 +113,8 @@ TEST(SuiteErrors, InTrainingBlocks) {
        "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, graph, gathers, "
        "batch_size, "
        "global_batch, "
-       "accumulation, tensor, sequence_parallel, context, pipeline, pipeline_schedule, stages, rank_order, "
+       "accumulation, tensor, sequence_parallel, context, expert, pipeline, pipeline_schedule, stages, "
+       "rank_order, "
        "save, ranks, transport, environment, sampling"},
       {"optimizer: adam",
        "s.yaml:6:16: unknown optimizer 'adam'; did you mean 'adamw'? accepted: adamw, sgd"},

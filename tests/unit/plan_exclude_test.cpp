@@ -63,7 +63,7 @@ TEST(Exclude, WrongRulesAreErrors) {
             "s.yaml:11:6: unknown key 'strategie' in a rule of exclude; did you mean 'strategy'? accepted: "
             "accumulation, "
             "batch_size, beside, bytes, checkpointing, clip_norm, context, data, dtype, environment, "
-            "gathers, global_batch, graph, "
+            "expert, gathers, global_batch, graph, "
             "in_place, kernels, model, operation, optimizer, parts, pipeline, pipeline_schedule, precision, "
             "rank_order, "
             "ranks, reduce_dtype, reduction, save, sequence_parallel, stages, strategy, tensor, transport");

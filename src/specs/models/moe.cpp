@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "specs/models/llama.h"
 #include "specs/models/parameters.h"
 
@@ -67,6 +69,11 @@ ModelTable moe_table(const Options& options) {
   for (GroupSpec& group : table.groups)
     for (ParameterSpec& parameter : group.parameters) parameter.cut = std::nullopt;
   for (BlockSpec& block : table.blocks) block.regions.clear();
+  for (const GroupSpec& group : table.groups)
+    if (std::any_of(group.parameters.begin(), group.parameters.end(),
+                    [](const ParameterSpec& parameter) { return parameter.is_of_experts(); }))
+      table.blocks[static_cast<size_t>(group.first_block)].expert_tokens =
+          ExpertTokens{moe.experts, shape.sequence * moe.top_k, shape.width};
   table.flops_formula = llama_flops_formula(
       "width x experts for the router, top_k x 3 width x inner for the experts that a token goes to, and "
       "3 width x shared_inner");

@@ -6,7 +6,9 @@ namespace {
 
 void plan(StepBuilder& step, std::vector<ReducedBucket>& buckets, const Options&) {
   for (ReducedBucket& bucket : buckets) {
-    bucket.calls = {step.call(Collective::all_reduce, bucket.memory.gradients, bucket.memory.gradients)};
+    const Slice& gradients = bucket.memory.gradients;
+    if (!bucket.memory.bucket.of_experts || bucket.process_group.ranks > 1)
+      bucket.calls = {step.call(Collective::all_reduce, gradients, gradients, bucket.process_group)};
     bucket.memory.value_bytes = step.bytes_of(bucket.memory.gradients);
   }
 }

@@ -13,7 +13,8 @@ namespace shardmark::strategies {
 struct ReducedBucket {
   // Gradients are set; the reduction adds the scratch memory that it needs.
   BucketMemory memory;
-  std::vector<CollectiveCall> calls;                          // one or two, over all ranks
+  std::vector<CollectiveCall> calls = {};                     // one or two; none over a single rank
+  ProcessGroup process_group = {};                            // the ranks that have the same parameters
   bool is_packed() const { return !memory.scratch.empty(); }  // into scratch memory
 };
 

@@ -71,12 +71,13 @@ void Training::step() {
 
 void Training::close_window() { setup_.executor->recorder().end(); }
 
-// The dimensions of the layout over which one copy of the model is distributed.
+// The dimensions of the layout over which ranks exchange inside blocks or between stages.
 std::vector<specs::Dimension> Training::inside_copies() const {
   std::vector<specs::Dimension> all;
   const specs::Mesh mesh = specs::mesh_of(point_);
   for (const auto& [dimension, ranks] : {std::pair(specs::Dimension::tensor, mesh.tensor),
                                          {specs::Dimension::context, mesh.context},
+                                         {specs::Dimension::expert, mesh.expert},
                                          {specs::Dimension::pipeline, mesh.pipeline}})
     if (ranks > 1) all.push_back(dimension);
   return all;
@@ -251,11 +252,14 @@ Check Training::verify() {
   if (const std::string trouble = divergence(losses, norms, reference); !trouble.empty())
     return {true, "wrong: " + trouble, Measures::kNone};
 
-  const int64_t sum = checksum(setup_.state->replicated());
+  const specs::Mesh mesh = specs::mesh_of(point_);
+  const bool replicas_are_equal =
+      is_equal_within(mesh.copies(), checksum(setup_.state->replicated())) &&
+      is_equal_within(mesh.expert_copies(), checksum(setup_.state->of_own_experts()));
   // The temporary copies for the checksum do not count as the point's memory either. A graph was captured
   // during these steps, and its replays allocate nothing, so then the peak stays.
   if (!point_.training.graph) meter::reset_peak();
-  if (!is_equal_in_copies(sum)) return {true, "wrong: replicas differ between ranks", Measures::kNone};
+  if (!replicas_are_equal) return {true, "wrong: replicas differ between ranks", Measures::kNone};
   if (!reference.impossible.empty())
     return {false, "unverified: " + reference.impossible, Measures::kNone, reference.is_too_large};
 
@@ -314,11 +318,9 @@ Check Training::lossy_check(const std::vector<double>& losses, const std::vector
 }
 
 // Compares checksums among the ranks that hold the same part of the model.
-bool Training::is_equal_in_copies(int64_t sum) const {
-  const specs::Mesh mesh = specs::mesh_of(point_);
-  const HostGroup copies =
-      group_.split(static_cast<int>(mesh.copies().number_of(comm_.rank())), comm_.rank());
-  const bool differs = copies.max(sum) != -copies.max(-sum);
+bool Training::is_equal_within(const specs::ProcessGroup& ranks, int64_t sum) const {
+  const HostGroup own = group_.split(static_cast<int>(ranks.number_of(comm_.rank())), comm_.rank());
+  const bool differs = own.max(sum) != -own.max(-sum);
   return group_.max(static_cast<int64_t>(differs)) == 0;
 }
 

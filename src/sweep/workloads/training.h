@@ -30,8 +30,9 @@ class Training final : public Workload {
  private:
   std::vector<specs::Dimension> inside_copies() const;
   ReferenceRun shared_reference(int64_t replica);
-  bool is_equal_in_copies(int64_t sum) const;  // the same on all ranks
-  double loss_of_own_copy(double own) const;   // on rank 0
+  // Whether all of these ranks have the same number. The answer is the same on all ranks of the point.
+  bool is_equal_within(const specs::ProcessGroup& ranks, int64_t sum) const;
+  double loss_of_own_copy(double own) const;  // on rank 0
   std::string divergence(const std::vector<double>& losses, const std::vector<double>& norms,
                          const ReferenceRun& reference) const;  // the same on all ranks
   Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;

@@ -47,7 +47,7 @@ double phase_s(const Series& step, const Series& phase) {
 strategies::StagesCost predicted_cost(const Point& point, int64_t rank) {
   const TrainingPoint& t = point.training;
   const auto batch = static_cast<double>(t.batch_size);
-  if (point.ranks_per_copy() > 1)
+  if (point.ranks_per_copy() > 1 || t.expert > 1)
     return strategies::costs_of(strategies::Stages(point),
                                 batch)[static_cast<size_t>(specs::mesh_of(point).stage_of(rank))];
   const strategies::RankStep rank_step(point);
@@ -119,6 +119,7 @@ void derive_training(Record& record, const specs::ModelTable& table, const Resou
   m.optimizer_s = phase_s(*step, *record.series("optimizer"));
   for (const auto& [series, measure] : {std::pair("exposed_tensor", &Measures::exposed_tensor_s),
                                         {"exposed_context", &Measures::exposed_context_s},
+                                        {"exposed_expert", &Measures::exposed_expert_s},
                                         {"exposed_pipeline", &Measures::exposed_pipeline_s}})
     if (const Series* exposed = record.series(series)) m.*measure = phase_s(*step, *exposed);
 

@@ -1,0 +1,270 @@
+// If ranks share the experts of a mixture, training equals that on one device: choices of experts, losses,
+// gradient norms and parameters. What travels is what the choices say, and a rank that fails leaves none
+// waiting.
+// RANKS 2 4
+#include <gmock/gmock.h>
+
+#include "models/dispatch.h"
+#include "sweep/measure.h"
+#include "tests/mpi/layouts_fixture.h"
+
+namespace shardmark {
+namespace {
+
+const std::string kShape = "layers=3, width=24, heads=2, kv_heads=1, inner=20, sequence=11, vocabulary=37",
+                  kFourExperts = "moe(" + kShape + ", experts=4, top_k=2)",
+                  kEightExperts = "moe(" + kShape + ", experts=8, top_k=1, shared_inner=12)";
+
+class ExpertLayouts : public Layouts {};
+
+TEST_F(ExpertLayouts, EqualSingle) {
+  for (int64_t expert = 2; expert <= comm->size(); expert *= 2)
+    for (const std::string& model : {kFourExperts, kEightExperts})
+      for (const int64_t accumulation : {1, 3})
+        expect_equal({.model = model, .accumulation = accumulation, .expert = expert});
+}
+
+// Stages have experts of their own; with 4 ranks, two share those of each stage.
+TEST_F(ExpertLayouts, OfPipelinesEqualSingle) {
+  if (comm->size() < 4) GTEST_SKIP() << "needs four ranks";
+  for (const std::string order : {"dp-pp", "pp-dp"})
+    for (const std::string& schedule : kSchedules)
+      for (const int64_t recompute : {0, 1})
+        expect_equal({.model = kFourExperts,
+                      .pipeline = 2,
+                      .schedule = schedule,
+                      .recompute = recompute,
+                      .rank_order = order,
+                      .expert = 2});
+}
+
+TEST_F(ExpertLayouts, ClippedRecomputedAndInFloatEqualSingle) {
+  expect_equal_clipped_recomputed_and_in_fp32({.model = kFourExperts, .expert = 2});
+}
+
+// Small buckets: several of either kind, which are reduced over different ranks.
+TEST_F(ExpertLayouts, OfSmallBucketsEqualSingle) {
+  expect_equal(
+      {.model = kFourExperts, .strategy = "ddp(bucket_mb=0.02, first_bucket_mb=0.001)", .expert = 2});
+}
+
+// The whole state goes through one rank: it is the same whichever ranks share the experts.
+TEST_F(ExpertLayouts, ReadEachOthersState) {
+  std::map<std::string, at::Tensor> states[3];
+  for (const auto& [number, expert] : {std::pair{0, 2}, {1, 1}, {2, 2}}) {
+    const Point point = point_of({.model = kFourExperts, .accumulation = 1, .expert = expert}, comm->size());
+    TrainingSetup setup(point, *comm);
+    setup.allocate();
+    setup.state->publish();
+    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
+    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    if (number > 0) {
+      const StateReader read = [&](const std::string& name) { return states[number - 1].at(name); };
+      setup.state->load(State::all, comm->rank() == 0 ? read : StateReader{});
+    } else {
+      for (int step = 0; step < 2; ++step) setup.executor->step([&] { return loader.next(); });
+    }
+    setup.state->visit(State::all, [&, &state = states[number]](const std::string& name, const auto& value) {
+      state[name] = value;
+    });
+  }
+  EXPECT_EQ(states[0].size(), 97) << "32 parameters, two moments of each, and the number of updates";
+  for (const auto& [name, value] : states[0]) {
+    EXPECT_TRUE(states[1].at(name).equal(value)) << name;
+    EXPECT_TRUE(states[2].at(name).equal(value)) << name;
+  }
+}
+
+Record measured(const Layout& layout, const HostGroup& world, Communicator& comm) {
+  Point point = point_of(layout, comm.size());
+  point.sampling.warmup_steps = point.sampling.min_steps = point.sampling.max_steps = 2;
+  Resources resources;
+  ReferenceCache references;
+  HeartbeatPage page{};
+  Heartbeat heartbeat(page);
+  return measure_point({point, world, comm, resources, references, heartbeat});
+}
+
+// A point of a sweep proves itself, with the auxiliary loss of each rank's micro-batches.
+TEST_F(ExpertLayouts, AreVerifiedByASweep) {
+  for (const std::string& model : {"moe(" + kShape + ", experts=4, top_k=2, aux_loss=0.5)", kEightExperts})
+    for (const std::string precision : {"fp32", "fp64", "bf16", "fp16"}) {
+      const Record record =
+          measured({.model = model, .accumulation = 2, .precision = precision, .expert = 2}, world, *comm);
+      EXPECT_EQ(record.outcome, Outcome::ok) << precision << ": " << record.reason;
+      EXPECT_THAT(record.measures.verified, testing::StartsWith("equal to one device")) << precision;
+      if (world.rank() == 0) {
+        EXPECT_GT(record.measures.exposed_expert_s, 0);
+      }
+    }
+}
+
+// Rows that leave their rank: those of tokens whose expert is elsewhere. A copy takes its width and one
+// weight one way and its width the other, in forward as in backward. The other bytes are those of the
+// program: the counts, and the gradients of experts over fewer ranks than all others.
+TEST_F(ExpertLayouts, MoveWhatTheChoicesSay) {
+  constexpr int64_t kWidth = 24, kBytes = 8, kSteps = 2;
+  for (int64_t expert = 2; expert <= comm->size(); expert *= 2) {
+    const Layout layout{.model = kFourExperts, .accumulation = 2, .expert = expert};
+    const Point point = point_of(layout, comm->size());
+    TrainingSetup setup(point, *comm);
+    setup.allocate();
+    setup.state->publish();
+    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
+    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    comm->reset_traffic();
+    for (int64_t step = 0; step < kSteps; ++step) setup.executor->step([&] { return loader.next(); });
+
+    const at::Tensor load =
+        setup.model->expert_load.view({3, expert, -1}).sum(at::IntArrayRef{0, 2});  // by rank
+    const int64_t index = specs::mesh_of(point).expert_group().index_of(comm->rank());
+    const auto leaving = (load.sum() - load[index]).item<double>();
+    double of_rows = 0, of_others = 0;
+    for (const strategies::CollectiveCall& call : setup.state->program().calls) {
+      const bool has_rows = call.inside_block && call.inside_block->row > 0;
+      (has_rows ? of_rows : of_others) += call.ring_bytes();
+    }
+    // What is sent is not what is received: the sum over all ranks is what left somewhere.
+    const double moved = world.sum(comm->traffic().ring_bytes - kSteps * of_others);
+    EXPECT_DOUBLE_EQ(moved, world.sum(leaving) * 2 * (2 * kWidth + 1) * kBytes);
+    EXPECT_NEAR(moved / (kSteps * world.sum(of_rows)), 1, 0.5) << "planned as if experts were chosen evenly";
+  }
+}
+
+// Experts, tokens and gradients of a layer that two or four ranks share, against each rank's own tokens with
+// all experts. Logits: as they come, one expert that all tokens choose, experts of the last rank that nobody
+// chooses, equal logits.
+TEST_F(ExpertLayouts, RouteAsOneDeviceDoes) {
+  constexpr int64_t kTokens = 13, kExperts = 8, kWidth = 24, kInner = 20;
+  const int64_t ranks = comm->size(), own = kExperts / ranks;
+  Point point = point_of({.model = kEightExperts, .expert = ranks}, ranks);
+  TrainingSetup setup(point, *comm);
+  setup.allocate();
+  Model& model = *setup.model;
+  model.gather_counts = [&](const at::Tensor& counts) {
+    const at::Tensor all = at::empty({ranks * counts.numel()}, counts.options());
+    comm->all_gather(all, counts).wait();
+    std::vector<int64_t> found(all.data_ptr<int64_t>(), all.data_ptr<int64_t>() + all.numel());
+    return found;
+  };
+  specs::Parts::Rows sent;
+  bool returns = false;
+  model.communicate = [&](specs::Dimension, specs::Collective what, const at::Tensor& out,
+                          const at::Tensor& in) {
+    specs::Parts::Rows rows = sent;
+    for (size_t from = 0; from < sent.size(); ++from)
+      for (size_t to = 0; to < sent.size(); ++to)
+        rows[from][to] = (returns ? sent[to][from] : sent[from][to]) * in.size(1);
+    returns = !returns;
+    comm->run({.what = what,
+               .out = out.view(-1),
+               .in = in.view(-1),
+               .parts = std::make_shared<specs::Parts>(rows)});
+  };
+  at::manual_seed(1);
+  const auto weight = [](at::IntArrayRef shape) { return at::randn(shape, at::kDouble).mul_(0.3); };
+  const at::Tensor all[] = {weight({kExperts, kInner, kWidth}), weight({kExperts, kInner, kWidth}),
+                            weight({kExperts, kWidth, kInner})};
+  for (const std::string routing : {"free", "one", "none on the last rank", "equal"})
+    for (const int64_t top_k : {1, 2}) {
+      SCOPED_TRACE(routing + ", top_k " + std::to_string(top_k));
+      at::manual_seed(17 + comm->rank());
+      const at::Tensor x = at::randn({kTokens, kWidth}, at::kDouble).requires_grad_(true);
+      at::Tensor logits = at::randn({kTokens, kExperts}, at::kDouble);
+      if (routing == "one") logits.select(1, kExperts / 2).add_(100);
+      if (routing == "none on the last rank") logits.narrow(1, kExperts - own, own).sub_(100);
+      if (routing == "equal") logits.zero_();
+      logits.requires_grad_(true);
+      const Routing routes = routed(logits, top_k);
+      const at::Tensor counts = routes.ends.to(at::kLong).diff(1, 0, at::zeros({1}, at::kLong));
+      const at::Tensor of_ranks = at::empty({ranks * kExperts}, at::kLong);
+      comm->all_gather(of_ranks, counts).wait();
+      sent.assign(static_cast<size_t>(ranks), std::vector<int64_t>(static_cast<size_t>(ranks)));
+      for (int64_t from = 0; from < ranks; ++from)
+        for (int64_t to = 0; to < ranks; ++to)
+          sent[static_cast<size_t>(from)][static_cast<size_t>(to)] =
+              of_ranks.view({ranks, ranks, own})[from][to].sum().item<int64_t>();
+
+      const auto results = [&](bool over_ranks) {
+        std::vector<at::Tensor> inputs = {x, logits};
+        for (const at::Tensor& whole : all) {
+          const at::Tensor part = over_ranks ? whole.narrow(0, comm->rank() * own, own) : whole;
+          inputs.push_back(part.clone().requires_grad_(true));
+        }
+        const at::Tensor y =
+            over_ranks ? experts_over_ranks(x, inputs[2], inputs[3], inputs[4], routes, counts, model)
+                       : experts(x, inputs[2], inputs[3], inputs[4], routes);
+        std::vector<at::Tensor> found = torch::autograd::grad(
+            {y}, inputs, {at::linspace(-1, 1, y.numel(), y.options()).view_as(y)}, /*retain_graph=*/true);
+        found.push_back(y.detach());
+        return found;
+      };
+      const std::vector<at::Tensor> shared = results(true), alone_results = results(false);
+      for (size_t i = 0; i < shared.size(); ++i) {
+        at::Tensor expected = alone_results[i];
+        if (i >= 2 && i <= 4) {  // of weights: of the tokens of all ranks
+          comm->all_reduce(expected.view(-1), ReduceOp::sum).wait();
+          expected = expected.narrow(0, comm->rank() * own, own);
+        }
+        EXPECT_LE((shared[i] - expected).abs().max().item<double>(), 1e-12) << i;
+      }
+    }
+}
+
+// Rank 0 throws in place of one of the calls in its blocks. It makes the rest of the calls of both steps as
+// the others do, in which no token moves where a count was gathered after the failure.
+TEST_F(ExpertLayouts, ARankThatFailsInsideABlockLeavesNoneWaiting) {
+  constexpr int64_t kNever = -1;
+  const auto two_steps = [&](int64_t fails_at, int64_t recompute) {
+    const Point point = point_of(
+        {.model = kFourExperts, .accumulation = 2, .recompute = recompute, .expert = 2}, comm->size());
+    TrainingSetup setup(point, *comm);
+    setup.allocate();
+    setup.state->publish();
+    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
+    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    Model& model = *setup.model;
+    int64_t num_calls = 0;
+    const auto count = [&] {
+      if (comm->rank() == 0 && num_calls == fails_at) throw std::runtime_error("no room");
+      ++num_calls;
+    };
+    model.communicate = [&, communicate = model.communicate](auto... call) {
+      count();
+      communicate(call...);
+    };
+    model.gather_counts = [&, gather = model.gather_counts](const at::Tensor& own) {
+      count();
+      return gather(own);
+    };
+    comm->reset_traffic();
+    for (int step = 0; step < 2; ++step)
+      setup.executor->step([&] { return loader.next(); }, /*wants_norm=*/true);
+    EXPECT_EQ(setup.executor->failure() != nullptr, fails_at != kNever && comm->rank() == 0);
+    return comm->traffic().num_operations;
+  };
+  for (const int64_t recompute : {0, 1}) {
+    const int64_t expected = two_steps(kNever, recompute);
+    for (const int64_t fails_at : {0, 1, 2, 4, 9, 10, 13, 14, 20, 29, 30, 31})
+      EXPECT_EQ(two_steps(fails_at, recompute), expected) << fails_at;
+  }
+}
+
+TEST_F(ExpertLayouts, SayWhatIsImpossible) {
+  const auto reason = [&](Layout layout) {
+    return strategies::layout_impossible(point_of(layout, comm->size()));
+  };
+  EXPECT_EQ(reason({.model = kFourExperts, .expert = 2}), "");
+  EXPECT_EQ(reason({.model = kFourExperts, .strategy = "fsdp", .expert = 2}),
+            "fsdp cannot share experts between ranks yet; take strategy ddp");
+  EXPECT_EQ(reason({.model = "gpt2(layers=1, width=24, heads=3, sequence=11, vocabulary=37)", .expert = 2}),
+            "gpt2 has no experts that ranks could share; moe and moe_8x7b have");
+  EXPECT_EQ(reason({.model = "moe(" + kShape + ", experts=3)", .expert = 2}),
+            "expert 2 does not divide the 3 experts of moe");
+  EXPECT_EQ(
+      reason({.model = "moe(" + kShape + ", experts=9)", .expert = 3}),
+      fmt::format("expert 3 does not divide the {} ranks that train on different samples", comm->size()));
+}
+
+}  // namespace
+}  // namespace shardmark
