@@ -36,7 +36,7 @@ class BucketedReplica : public Replica {
  public:
   explicit BucketedReplica(StepBuilder& step)
       : Replica(step, Element::reduce), buckets_(cut_buckets(step, reduced())) {
-    step.replicated(parameters().first(parameters().numel - numel_of_experts()));
+    step.replicated(parameters().first(parameters().numel - step.numel_of_experts()));
     const Choice choice = reduction_of(step.input().options);
     const Reduction& way = reduction(choice.name);
     way.plan(step, buckets_, choice.options);
@@ -49,7 +49,7 @@ class BucketedReplica : public Replica {
           return !bucket.memory.bucket.of_experts;
         }));
     others_ = {0, num_others, 0};
-    experts_ = {num_others, buckets_.size(), parameters().numel - numel_of_experts()};
+    experts_ = {num_others, buckets_.size(), parameters().numel - step.numel_of_experts()};
   }
 
   // Starts the reduction of every bucket whose gradients are complete. Those of either kind become complete
@@ -92,12 +92,6 @@ class BucketedReplica : public Replica {
   };
 
   bool is_of_experts(size_t group) const { return step_.input().model.groups[group].has_own_experts(); }
-  int64_t numel_of_experts() const {
-    int64_t numel = 0;
-    for (size_t group = 0; group < step_.layout().size(); ++group)
-      if (is_of_experts(group)) numel += step_.numel_of(group);
-    return numel;
-  }
   Operations start(size_t bucket, What before) {
     local(before, bucket);
     if (buckets_[bucket].calls.empty()) return {};

@@ -31,7 +31,8 @@ class WholeParameters : public ShardingPolicy {
  public:
   explicit WholeParameters(StepBuilder& step)
       : step_(step), whole_(step.allocate_groups("parameters", Use::parameters, Element::compute)) {
-    step.replicated(StepBuilder::all_of(whole_));
+    const Slice all = StepBuilder::all_of(whole_);
+    step.replicated(all.first(all.numel - step.numel_of_experts()));
     own_ = step.input().bytes.mixed()
                ? step.allocate_shards("master parameters", Use::parameters, Element::master)
                : step.shards_of(whole_);
@@ -274,9 +275,20 @@ ShardedGradients::Slot ShardedGradients::allocate_slot(const std::string& name, 
 namespace fsdp {
 namespace {
 
+// Experts are sharded over the ranks that have the same ones.
+std::vector<GroupLayout> layout_of(const StepInput& input) {
+  std::vector<GroupLayout> layout =
+      specs::fsdp_layout(input.model, input.process_group(group_size(input)), input.options);
+  if (input.mesh.expert == 1) return layout;
+  std::vector<GroupLayout> of_experts =
+      specs::fsdp_layout(input.model, input.mesh.expert_copies(), input.options);
+  for (size_t group = 0; group < layout.size(); ++group)
+    if (input.model.groups[group].has_own_experts()) layout[group] = std::move(of_experts[group]);
+  return layout;
+}
+
 Program write(const StepInput& input, const Schedule& schedule) {
-  StepBuilder step("fsdp", input, schedule,
-                   specs::fsdp_layout(input.model, input.process_group(group_size(input)), input.options));
+  StepBuilder step("fsdp", input, schedule, layout_of(input));
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") {
     ShardedParameters parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master));
@@ -318,6 +330,17 @@ Cost paper(const StepInput& input) {
   return cost;
 }
 
+std::string impossible(const StepInput& input) {
+  if (std::string reason = group_must_divide(input); !reason.empty()) return reason;
+  if (input.mesh.expert == 1) return {};
+  if (input.options.at("shard") != "optimizer")
+    return "shard " + input.options.at("shard").get<std::string>() +
+           " does not work yet where ranks share experts; take shard optimizer, or strategy ddp";
+  return group_size(input) == input.ranks
+             ? ""
+             : "groups do not work yet where ranks share experts; leave the option group out";
+}
+
 const OptionTable kOptions = {
     {"shard",
      OptionType::text,
@@ -337,7 +360,7 @@ const OptionTable kOptions = {
 const Registration<Strategy> registered{
     "fsdp",
     {"sharded within tensors: 1/N of every block on each rank, gathered when used", kOptions, write, paper,
-     group_must_divide}};
+     impossible}};
 
 }  // namespace
 }  // namespace fsdp

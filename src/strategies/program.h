@@ -184,6 +184,7 @@ struct Program {
   std::vector<specs::Chunk> chunks;   // of this rank's blocks
   int64_t stages = 1;                 // pipeline stages
   ProcessGroup copies;                // the ranks that have the same part of the model
+  ProcessGroup experts;               // the ranks that share the experts of every layer
   bool norm = false;                  // whether the step computes the gradient norm
   Choice reduction;                   // of ddp; an empty name means none
   std::vector<BucketMemory> buckets;  // of ddp
@@ -202,7 +203,7 @@ struct Program {
     return block;
   }
   // The communicators that the program needs, each once: those of its calls, and those that gather sharded
-  // groups for a checkpoint.
+  // groups and experts for a checkpoint.
   std::vector<ProcessGroupUse> process_groups() const {
     std::vector<ProcessGroupUse> all;
     const auto add = [&](const ProcessGroupUse& use) {
@@ -211,6 +212,7 @@ struct Program {
     for (const CollectiveCall& call : calls) add({call.process_group, call.lane});
     for (const GroupLayout& group : layout)
       if (group.process_group.ranks > 1 || group.segments.size() > 1) add({group.process_group});
+    if (experts.ranks > 1) add({experts});
     return all;
   }
 };

@@ -30,7 +30,15 @@ StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Sch
   program_.chunks = input_.chunks;
   program_.stages = input.mesh.pipeline;
   program_.copies = input.all();
+  program_.experts = input.mesh.expert_group();
   program_.gradient_scale = 1.0 / static_cast<double>(input.ranks * input.accumulation);
+}
+
+int64_t StepBuilder::numel_of_experts() const {
+  int64_t numel = 0;
+  for (size_t group = 0; group < program_.layout.size(); ++group)
+    if (input_.model.groups[group].has_own_experts()) numel += program_.layout[group].numel;
+  return numel;
 }
 
 Slice StepBuilder::allocate(std::string name, Use use, Element element, int64_t numel) {
@@ -403,8 +411,10 @@ void StepBuilder::share_tied_gradients() {
 void StepBuilder::sum_squares() {
   add({What::squares, 0, 1, kSquares});
   std::vector<ProcessGroup> process_groups;
-  if (squares_of_) process_groups.push_back(*squares_of_);
-  if (input_.mesh.expert > 1) process_groups.push_back(input_.mesh.expert_group());
+  if (squares_of_)
+    process_groups.push_back(*squares_of_);
+  else if (input_.mesh.expert > 1)
+    process_groups.push_back(input_.mesh.expert_group());
   if (input_.mesh.tensor > 1) process_groups.push_back(input_.mesh.tensor_group());
   if (input_.mesh.pipeline > 1) process_groups.push_back(input_.mesh.pipeline_group());
   for (const ProcessGroup& process_group : process_groups) {
@@ -459,8 +469,8 @@ std::vector<Slice> StepBuilder::gradients_in_all_tensor_ranks() const {
 
 // Decides which gradients this rank counts in the norm: those of a tied group are counted by the first stage,
 // those of parameters that all tensor-parallel ranks have by the first of these ranks, and those of all but
-// the experts by the first of the ranks that share experts. Allocates the memory for the exchange of the
-// first two.
+// the experts, if they are whole on every rank, by the first of the ranks that share experts. Allocates the
+// memory for the exchange of the first two.
 void StepBuilder::set_gradients(std::vector<Shard> gradients) {
   gradients_ = std::move(gradients);
   const specs::Mesh& mesh = input_.mesh;
@@ -472,7 +482,7 @@ void StepBuilder::set_gradients(std::vector<Shard> gradients) {
     for (const Slice& gradient : gradients_[group]) most = std::max(most, gradient.numel);
     if (!is_first) not_counted.insert(not_counted.end(), gradients_[group].begin(), gradients_[group].end());
   }
-  if (mesh.expert_group().index_of(input_.rank) > 0)
+  if (!squares_of_ && mesh.expert_group().index_of(input_.rank) > 0)
     for (size_t group = 0; group < gradients_.size(); ++group)
       if (!input_.model.groups[group].has_own_experts())
         not_counted.insert(not_counted.end(), gradients_[group].begin(), gradients_[group].end());

@@ -44,6 +44,8 @@ class StepBuilder {
   const std::vector<size_t>& roots() const { return roots_; }  // groups that several blocks use
   int64_t num_blocks() const { return std::ssize(input_.model.blocks); }
   int64_t numel_of(size_t group) const { return program_.layout[group].numel; }
+  // The elements of groups that have their rank's own experts. They end every buffer of whole groups.
+  int64_t numel_of_experts() const;
   // The size of the largest group that is no root group.
   int64_t largest_group() const { return specs::largest_group(input_.model, program_.layout); }
   ProcessGroup all() const { return input_.all(); }

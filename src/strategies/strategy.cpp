@@ -138,8 +138,9 @@ std::string experts_impossible(const Point& point) {
   if (const int64_t copies = specs::mesh_of(point).copies().ranks; copies % t.expert != 0)
     return fmt::format("expert {} does not divide the {} rank{} that train on different samples", t.expert,
                        copies, copies == 1 ? "" : "s");
-  if (t.strategy.name != "ddp")
-    return fmt::format("{} cannot share experts between ranks yet; take strategy ddp", t.strategy.name);
+  if (t.strategy.name != "ddp" && t.strategy.name != "fsdp")
+    return fmt::format("{} does not let ranks share experts; take strategy ddp or fsdp(shard=optimizer)",
+                       t.strategy.name);
   return {};
 }
 

@@ -24,6 +24,17 @@ TEST_F(ExpertLayouts, EqualSingle) {
         expect_equal({.model = model, .accumulation = accumulation, .expert = expert});
 }
 
+TEST_F(ExpertLayouts, WithAShardedOptimizerEqualSingle) {
+  for (const std::string strategy : {"fsdp(shard=optimizer)", "fsdp(shard=optimizer, layout=dim0)",
+                                     "fsdp(shard=optimizer, offload=optimizer)"})
+    for (int64_t expert = 2; expert <= comm->size(); expert *= 2) {
+      expect_equal({.model = kFourExperts, .strategy = strategy, .expert = expert});
+      expect_equal({.model = kFourExperts, .strategy = strategy, .clip_norm = 0.1, .expert = expert}, 1e-7);
+    }
+  if (comm->size() == 4)
+    expect_equal({.model = kFourExperts, .strategy = "fsdp(shard=optimizer)", .pipeline = 2, .expert = 2});
+}
+
 // Stages have experts of their own; with 4 ranks, two share those of each stage.
 TEST_F(ExpertLayouts, OfPipelinesEqualSingle) {
   if (comm->size() < 4) GTEST_SKIP() << "needs four ranks";
@@ -88,9 +99,16 @@ Record measured(const Layout& layout, const HostGroup& world, Communicator& comm
 // A point of a sweep proves itself, with the auxiliary loss of each rank's micro-batches.
 TEST_F(ExpertLayouts, AreVerifiedByASweep) {
   for (const std::string& model : {"moe(" + kShape + ", experts=4, top_k=2, aux_loss=0.5)", kEightExperts})
-    for (const std::string precision : {"fp32", "fp64", "bf16", "fp16"}) {
-      const Record record =
-          measured({.model = model, .accumulation = 2, .precision = precision, .expert = 2}, world, *comm);
+    for (const auto& [strategy, precision] : {std::pair("ddp", "fp32"),
+                                              {"ddp", "fp64"},
+                                              {"ddp", "bf16"},
+                                              {"ddp", "fp16"},
+                                              {"fsdp(shard=optimizer)", "fp32"},
+                                              {"fsdp(shard=optimizer)", "bf16"},
+                                              {"fsdp(shard=optimizer)", "fp16"}}) {
+      const Record record = measured(
+          {.model = model, .strategy = strategy, .accumulation = 2, .precision = precision, .expert = 2},
+          world, *comm);
       EXPECT_EQ(record.outcome, Outcome::ok) << precision << ": " << record.reason;
       EXPECT_THAT(record.measures.verified, testing::StartsWith("equal to one device")) << precision;
       if (world.rank() == 0) {
@@ -255,8 +273,23 @@ TEST_F(ExpertLayouts, SayWhatIsImpossible) {
     return strategies::layout_impossible(point_of(layout, comm->size()));
   };
   EXPECT_EQ(reason({.model = kFourExperts, .expert = 2}), "");
-  EXPECT_EQ(reason({.model = kFourExperts, .strategy = "fsdp", .expert = 2}),
-            "fsdp cannot share experts between ranks yet; take strategy ddp");
+  EXPECT_EQ(reason({.model = kFourExperts, .strategy = "zero3", .expert = 2}),
+            "zero3 does not let ranks share experts; take strategy ddp or fsdp(shard=optimizer)");
+  for (const auto& [strategy, text] :
+       {std::pair("ddp", ""),
+        {"ddp(reduction=int8)",
+         "reduction int8 sums every bucket over all ranks, and fewer ranks have the same experts; take "
+         "reduction plain"},
+        {"fsdp(shard=optimizer)", ""},
+        {"fsdp",
+         "shard full does not work yet where ranks share experts; take shard optimizer, or strategy ddp"},
+        {"fsdp(shard=optimizer, group=1)",
+         "groups do not work yet where ranks share experts; leave the option group out"}}) {
+    const Point point = point_of({.model = kFourExperts, .strategy = strategy, .expert = 2}, comm->size());
+    EXPECT_EQ(
+        strategies::strategy(point.training.strategy.name).impossible(strategies::RankStep(point).input()),
+        text);
+  }
   EXPECT_EQ(reason({.model = "gpt2(layers=1, width=24, heads=3, sequence=11, vocabulary=37)", .expert = 2}),
             "gpt2 has no experts that ranks could share; moe and moe_8x7b have");
   EXPECT_EQ(reason({.model = "moe(" + kShape + ", experts=3)", .expert = 2}),

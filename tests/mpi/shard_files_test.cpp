@@ -126,11 +126,14 @@ TEST_F(ShardFiles, HoldTheStateOfExpertsThatRanksShare) {
   for (const int64_t pipeline : {1, 2})
     for (const int64_t expert : {2, 4})
       if (comm->size() % (pipeline * expert) == 0)
-        expect_read_as_written({.model = "moe(layers=4, width=24, heads=2, kv_heads=1, inner=20, sequence=8, "
-                                         "vocabulary=37, experts=4)",
-                                .pipeline = pipeline,
-                                .expert = expert});
-  EXPECT_EQ(num_tried, comm->size() == 2 ? 1 : 3);
+        for (const std::string strategy : {"ddp", "fsdp(shard=optimizer)"})
+          expect_read_as_written({.model =
+                                      "moe(layers=4, width=24, heads=2, kv_heads=1, inner=20, sequence=8, "
+                                      "vocabulary=37, experts=4)",
+                                  .strategy = strategy,
+                                  .pipeline = pipeline,
+                                  .expert = expert});
+  EXPECT_EQ(num_tried, comm->size() == 2 ? 2 : 6);
 }
 
 // Copies of the model share out what each of them could write.
