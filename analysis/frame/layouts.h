@@ -9,7 +9,8 @@
 
 namespace shardmark {
 
-// Two and more, the fastest first; at least one of them lays a copy of the model out over several ranks.
+// Two and more, the fastest first; in at least one of them several ranks share a copy of the
+// model or its experts.
 using Layouts = PointList;
 std::vector<Layouts> layouts_of(const std::vector<MergedPoint>& points);
 

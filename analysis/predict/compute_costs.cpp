@@ -207,7 +207,8 @@ ComputeCosts::ComputeCosts(std::vector<MeasuredCompute> measured) : measured_(st
           kind, {communicates(point), one.merged->ranks_per_node, split, point.training.pipeline, {}});
     const auto size = static_cast<double>(point.training.batch_size);
     kind->batches[size].points.push_back(&one);
-    if (point.ranks_per_copy() == 1) activations.push_back(one.merged->measures.activation_bytes() / size);
+    if (point.ranks_per_copy() == 1 && point.training.expert == 1)
+      activations.push_back(one.merged->measures.activation_bytes() / size);
   }
   for (Kind& kind : kinds_)
     for (auto& [size, batch] : kind.batches) batch.medians = medians_of(batch.points);

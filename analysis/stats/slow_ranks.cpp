@@ -1,4 +1,5 @@
-// Forward and backward are the same work on every rank; data and the optimizer's part need not be.
+// Forward and backward are the same work on every rank, unless ranks share experts, of which some are
+// popular; data and the optimizer's part need not be.
 #include "analysis/stats/slow_ranks.h"
 
 #include <algorithm>
@@ -129,7 +130,8 @@ std::vector<Slow> slow_ranks(const std::vector<MergedPoint>& points) {
   using Key = std::tuple<std::string, std::string, int64_t, int64_t>;  // machine, host, rank, ranks in all
   std::map<Key, Slow> worst;
   for (const MergedPoint& merged : points) {
-    if (!is_training(merged) || is_unreliable(merged) || merged.point.ranks < 2 || merged.records.empty() ||
+    if (!is_training(merged) || is_unreliable(merged) || merged.point.ranks < 2 ||
+        merged.point.training.expert > 1 || merged.records.empty() ||
         merged.point.sampling.duration_s > 0)  // reported with its time: sustained.h
       continue;
     for (const Slow& slow : slow_in(merged)) {

@@ -125,6 +125,7 @@ void find_throttling(Sustained& run, int64_t columns) {
 }
 
 void find_slow(Sustained& run, int64_t columns) {
+  if (run.record->point.training.expert > 1) return;  // ranks with popular experts compute more
   const Series* series = run.record->series("interval_compute");
   if (series == nullptr || series->columns != columns) return;
   std::vector<std::vector<double>> compute(static_cast<size_t>(series->rows));

@@ -68,8 +68,9 @@ Table experts_table(const MergedPoints& points) {
                 "1: evenly."},
                {{.name = "busiest rank / mean", .is_optional = true},
                 [](const auto& row) { return cells::number(row.of_busiest_rank(), 3); },
-                "of the tokens that go to the experts of a rank, where ranks share them: the others wait for "
-                "the rank that has most."},
+                "of the tokens that go to the experts of a rank, where ranks share them, over all steps. "
+                "Ranks "
+                "wait for the busiest one in every micro-batch, so they wait for at least as much."},
                {{"idle", ""},
                 [](const auto& row) {
                   return cells::count(std::count(row.tokens.begin(), row.tokens.end(), 0.0));

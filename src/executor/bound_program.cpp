@@ -124,8 +124,9 @@ void BoundProgram::communicate(size_t i) {
   OneLaunch launch(*first->comm);
   for (BoundCall* call = first; call != end; ++call) {
     // A block that does not compute has chosen no experts, so that all are taken to get equally many rows.
-    const bool has_rows = is_inside_block(i) && planned(*call).row > 0;
-    call->work = call->comm->start(has_rows ? with_stand_in(*call, nullptr) : call->call);
+    if (is_inside_block(i) && planned(*call).row > 0 && !call->call.in.defined())
+      call->call = with_stand_in(*call, nullptr);
+    call->work = call->comm->start(call->call);
   }
   launch.end();
 }
@@ -162,21 +163,21 @@ void BoundProgram::call_inside_block(specs::Dimension dimension, Collective what
 
 void stand_in(Collective what, const at::Tensor& out, const at::Tensor& in) {
   if (out.is_same(in)) return;
-  if (what == Collective::all_to_all_v)
-    out.zero_();
-  else if (what == Collective::all_gather)
+  if (what == Collective::all_to_all_v) {
+    const at::Tensor rows = in.view(-1);
+    const int64_t times = rows.numel() > 0 ? (out.numel() + rows.numel() - 1) / rows.numel() : 0;
+    out.view(-1).copy_(times > 0 ? rows.repeat({times}).narrow(0, 0, out.numel())
+                                 : at::zeros({out.numel()}, out.options()));
+  } else if (what == Collective::all_gather)
     out.view({-1, in.numel()}).copy_(in.view({1, -1}).expand({out.numel() / in.numel(), -1}));
   else
     out.view(-1).copy_(in.view(-1).narrow(0, 0, out.numel()));
 }
 
-std::vector<int64_t> BoundProgram::gather_counts(const at::Tensor& own) {
-  ENSURE(next_inside_ < program_.instructions.size(), "a block gathers counts that its table does not have");
+std::vector<int64_t> BoundProgram::gather_counts(const at::Tensor& all, const at::Tensor& own) {
   const size_t at = next_inside_;
-  const BoundCall& counts = calls_[static_cast<size_t>(program_.instructions[at].index)];
-  const at::Tensor all = at::empty({counts.comm->size() * own.numel()}, own.options());
   call_inside_block(specs::Dimension::expert, Collective::all_gather, all, own);
-  return gathered_counts(counts, all);
+  return gathered_counts(calls_[static_cast<size_t>(program_.instructions[at].index)], all);
 }
 
 // A rank that has failed has put a negative number in place of each of its counts.
@@ -207,15 +208,17 @@ std::shared_ptr<const specs::Parts> BoundProgram::parts_of(const BoundCall& rows
   return std::make_shared<const specs::Parts>(std::move(elements));
 }
 
-// The call on memory of its own. Without parts, every rank sends equally much to every rank.
-Call BoundProgram::with_stand_in(const BoundCall& rows, std::shared_ptr<const specs::Parts> parts) const {
+// The call on memory of its own. Without parts, every rank sends equally much to every rank. A rank that is
+// out of memory has freed all micro-batches before; if there is still no room, its job ends.
+Call BoundProgram::with_stand_in(const BoundCall& rows,
+                                 const std::shared_ptr<const specs::Parts>& parts) const {
   const specs::BlockCall& planned = this->planned(rows);
   const int64_t ranks = rows.comm->size(), even = planned.numel / ranks * ranks;
   const auto options = at::TensorOptions(rows.comm->device()).dtype(memory_.type(planned.element));
   Call call = rows.call;
   call.in = at::zeros({parts ? parts->sent_by(rows.comm->rank()) : even}, options);
   call.out = at::empty({parts ? parts->received_by(rows.comm->rank()) : even}, options);
-  call.parts = std::move(parts);
+  call.parts = parts;
   return call;
 }
 

@@ -51,7 +51,7 @@ class BoundProgram {
                          const at::Tensor& in);
   // Gathers how many rows each rank sends to each expert, [rank][expert]. If a rank has failed, nobody sends
   // any.
-  std::vector<int64_t> gather_counts(const at::Tensor& own);
+  std::vector<int64_t> gather_counts(const at::Tensor& all, const at::Tensor& own);
   void end_block();
   // Executes instruction i, which is local work.
   void run_locally(size_t i);
@@ -61,7 +61,8 @@ class BoundProgram {
  private:
   struct BoundCall {
     Communicator* comm;
-    // Prepared once, so that a step looks nothing up and allocates nothing.
+    // Prepared once, so that a step looks nothing up and allocates nothing. The tensors of rows that go to
+    // experts have other sizes each time: where blocks do not compute, `call` keeps those of equal parts.
     Call call;
     Work work;
   };
@@ -74,7 +75,7 @@ class BoundProgram {
   const specs::BlockCall& planned(const BoundCall& call) const;
   std::vector<int64_t> gathered_counts(const BoundCall& counts, const at::Tensor& all);
   std::shared_ptr<const specs::Parts> parts_of(const BoundCall& rows) const;
-  Call with_stand_in(const BoundCall& rows, std::shared_ptr<const specs::Parts> parts) const;
+  Call with_stand_in(const BoundCall& rows, const std::shared_ptr<const specs::Parts>& parts) const;
 
   strategies::Program program_;
   ProgramMemory& memory_;
@@ -92,7 +93,7 @@ class BoundProgram {
 };
 
 // Replaces a call of a block when ranks compute alone (Ablation::compute_only): fills `out` with values of
-// the right sizes that blocks can compute with.
+// the right sizes that blocks can compute with, which are those of `in`.
 void stand_in(Collective what, const at::Tensor& out, const at::Tensor& in);
 
 }  // namespace shardmark

@@ -343,7 +343,8 @@ std::vector<int64_t> Executor::gather_counts(const at::Tensor& own) {
     const at::Tensor all = own.repeat({model_.table().split.expert}).cpu();
     counts.assign(all.data_ptr<int64_t>(), all.data_ptr<int64_t>() + all.numel());
   } else {
-    together([&] { counts = last_->gather_counts(own); });
+    const at::Tensor all = at::empty({model_.table().split.expert * own.numel()}, own.options());
+    together([&] { counts = last_->gather_counts(all, own); });
   }
   return counts;
 }

@@ -13,9 +13,9 @@ using specs::Dimension;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The ways of the copies of one micro-batch through one layer, for the functions and their backward.
-struct Trip : torch::CustomClassHolder {
-  Trip(const Model& of, const Routing& of_tokens) : model(of), routing(of_tokens) {}
+// How the copies of one micro-batch's tokens travel in one layer, for both functions and their backward.
+struct DispatchState : torch::CustomClassHolder {
+  DispatchState(const Model& of, const Routing& of_tokens) : model(of), routing(of_tokens) {}
   const Model& model;
   Routing routing;
   int64_t num_sent = 0;      // this rank's copies; 0 if a rank has failed, although there are copies
@@ -45,45 +45,48 @@ struct Trip : torch::CustomClassHolder {
     return out;
   }
 };
-using SharedTrip = c10::intrusive_ptr<Trip>;
+using SharedState = c10::intrusive_ptr<DispatchState>;
 
-Trip& trip_of(AutogradContext* ctx) { return static_cast<Trip&>(*ctx->saved_data["trip"].toCapsule()); }
-void keep_trip(AutogradContext* ctx, const SharedTrip& trip) {
-  ctx->saved_data["trip"] = at::IValue::make_capsule(trip);
+DispatchState& state_of(AutogradContext* ctx) {
+  return static_cast<DispatchState&>(*ctx->saved_data["state"].toCapsule());
+}
+void keep_state(AutogradContext* ctx, const SharedState& state) {
+  ctx->saved_data["state"] = at::IValue::make_capsule(state);
 }
 
 // From tokens x [N, C] and the weights of their choices [N, k] to the received copies [R, C] and the weight
 // of each [R, 1]. A weight is the last column of its copy's row on the way.
 struct Dispatch : torch::autograd::Function<Dispatch> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weights,
-                               const SharedTrip& trip) {
-    keep_trip(ctx, trip);
-    const at::Tensor weight = weights.reshape({-1, 1}).index_select(0, trip->routing.order);
-    const at::Tensor rows = trip->to_experts(at::cat({trip->copied(x), weight}, 1));
+                               const SharedState& state) {
+    keep_state(ctx, state);
+    const at::Tensor weight = weights.reshape({-1, 1}).index_select(0, state->routing.order);
+    const at::Tensor rows = state->to_experts(at::cat({state->copied(x), weight}, 1));
     const int64_t width = x.size(1);
     return {rows.narrow(1, 0, width), rows.narrow(1, width, 1)};
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
-    const Trip& trip = trip_of(ctx);
-    const at::Tensor rows = trip.to_tokens(at::cat({outputs[0], outputs[1]}, 1));
+    const DispatchState& state = state_of(ctx);
+    const at::Tensor rows = state.to_tokens(at::cat({outputs[0], outputs[1]}, 1));
     const int64_t width = outputs[0].size(1);
-    const at::Tensor& order = trip.routing.order;
+    const at::Tensor& order = state.routing.order;
     const at::Tensor dweights = at::empty({order.numel()}, rows.options());
     dweights.index_copy_(0, order, rows.select(1, width));
-    return {
-        sum_of_copies(rows.narrow(1, 0, width), order, trip.top_k()), dweights.view({-1, trip.top_k()}), {}};
+    return {sum_of_copies(rows.narrow(1, 0, width), order, state.top_k()),
+            dweights.view({-1, state.top_k()}),
+            {}};
   }
 };
 
 // From the outputs of this rank's experts [R, C] to those of this rank's tokens [N, C].
 struct Combine : torch::autograd::Function<Combine> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, const SharedTrip& trip) {
-    keep_trip(ctx, trip);
-    return sum_of_copies(trip->to_tokens(rows), trip->routing.order, trip->top_k());
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, const SharedState& state) {
+    keep_state(ctx, state);
+    return sum_of_copies(state->to_tokens(rows), state->routing.order, state->top_k());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
-    const Trip& trip = trip_of(ctx);
-    return {trip.to_experts(trip.copied(outputs[0])), {}};
+    const DispatchState& state = state_of(ctx);
+    return {state.to_experts(state.copied(outputs[0])), {}};
   }
 };
 
@@ -93,11 +96,13 @@ Routing by_own_expert(const std::vector<int64_t>& counts, const specs::Split& sp
                       const at::TensorOptions& options) {
   const auto all = at::tensor(counts, at::kLong).view({split.expert, split.expert, -1});
   const at::Tensor own = all.select(1, split.expert_index).contiguous();  // [sender, own expert]
-  const at::Tensor expert = at::arange(own.size(1), at::kLong).repeat({split.expert});
-  const at::Tensor of_copies = at::repeat_interleave(expert, own.flatten());
+  const auto num_copies = own.sum().item<int64_t>();
+  const at::Tensor on_device = own.to(options.device());
+  const at::Tensor expert = at::arange(own.size(1), options).repeat({split.expert});
+  const at::Tensor of_copies = at::repeat_interleave(expert, on_device.flatten(), 0, num_copies);
   return {{},
-          std::get<1>(of_copies.sort(/*stable=*/true, 0, /*descending=*/false)).to(options.device()),
-          own.sum(0).cumsum(0).to(at::kInt).to(options.device())};
+          std::get<1>(of_copies.sort(/*stable=*/true, 0, /*descending=*/false)),
+          on_device.sum(0).cumsum(0).to(at::kInt)};
 }
 
 }  // namespace
@@ -109,13 +114,14 @@ at::Tensor experts_over_ranks(const at::Tensor& x, const at::Tensor& w1, const a
   if (split.expert == 1) return experts(x, w1, w3, w2, routing, &model);
   const std::vector<int64_t> of_ranks = model.gather_counts(counts);
   Routing received = by_own_expert(of_ranks, split, counts.options());
-  const auto trip = c10::make_intrusive<Trip>(model, Routing{routing.weights.detach(), routing.order, {}});
+  const auto state =
+      c10::make_intrusive<DispatchState>(model, Routing{routing.weights.detach(), routing.order, {}});
   const auto own = of_ranks.begin() + split.expert_index * counts.numel();
-  trip->num_sent = std::accumulate(own, own + counts.numel(), int64_t{0});
-  trip->num_received = received.order.numel();
-  const variable_list copies = Dispatch::apply(x, routing.weights, trip);
+  state->num_sent = std::accumulate(own, own + counts.numel(), int64_t{0});
+  state->num_received = received.order.numel();
+  const variable_list copies = Dispatch::apply(x, routing.weights, state);
   received.weights = copies[1];
-  return Combine::apply(experts(copies[0], w1, w3, w2, received, &model), trip);
+  return Combine::apply(experts(copies[0], w1, w3, w2, received, &model), state);
 }
 
 }  // namespace shardmark

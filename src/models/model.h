@@ -1,5 +1,6 @@
 // A model is a list of blocks over named parameters. Blocks compute like single-device code; the collectives
-// that they need (tensor and context parallelism, synchronized batch norm) are made by `communicate`. A
+// that they need (tensor, context and expert parallelism, synchronized
+// batch norm) are made by `communicate`. A
 // model's table in specs/ declares the parameters. They start on the meta device, and a strategy gives them
 // memory.
 #pragma once

@@ -248,7 +248,9 @@ inline constexpr MeasureRow kMeasures[] = {
      "2(N-1)/N; all-gather, reduce-scatter, broadcast, reduce (N-1)/N); mean over ranks, MB = 10^6 bytes "
      "(Patarasuk and Yuan, JPDC 69(2), 2009)",
      &Measures::traffic_bytes, "counted"},
-    {"predicted_traffic_bytes", "bytes/step", "by the formula of the strategy's paper, without padding",
+    {"predicted_traffic_bytes", "bytes/step",
+     "by the formula of the strategy's paper, without padding. Where ranks share a model's blocks, sequences "
+     "or experts, by the step's program, as if all experts were given equally many tokens",
      &Measures::predicted_traffic_bytes, "predicted"},
     {"between_nodes_bytes", "bytes/step",
      "of the bytes that a rank sends in a step, those between nodes, on the rank that sends most, as a "

@@ -67,7 +67,7 @@ struct ParameterSpec {
   std::optional<TensorShard> shard = {};  // set if this is a shard
   std::vector<int64_t> whole_shape() const;
   int64_t numel() const;
-  // Whether its first dimension counts the experts of a layer.
+  // Whether its first dimension is the index of the expert.
   bool is_of_experts() const { return name.find('*') != std::string::npos; }
 };
 

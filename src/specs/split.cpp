@@ -1,4 +1,4 @@
-// Computes the table of one rank under tensor, sequence and context parallelism: its shards of the
+// Computes the table of one rank under tensor, sequence, context and expert parallelism: its shards of the
 // parameters, its share of activations and FLOPs, and the collectives that its blocks make. Sources of the
 // collectives: Shoeybi et al., Megatron-LM, 2019 (an all-reduce after each region, and one of the gradient of
 // its input); Korthikanti et al. 2022, section 4.2.2 (the same as an all-gather and a reduce-scatter over
@@ -138,7 +138,9 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
   RegionCalls(split).add_to(block);
   if (block.expert_tokens && split.expert > 1) {
     const auto& [experts, copies, tokens_width] = *block.expert_tokens;
-    // What a rank receives is kept, with the weights. What it sends, and what comes back, is freed.
+    // What a rank receives is kept, with the weights, and in which order its experts take it; in the mean as
+    // much as it sends. What it sends, and what comes back, is freed.
+    block.indices += static_cast<double>(copies);
     block.activation_elements += static_cast<double>(copies * (tokens_width + 1));
     block.working_elements += static_cast<double>(copies * (tokens_width + 1));
     RegionCalls(split).add_expert_tokens(block);
@@ -229,7 +231,7 @@ std::string split_impossible(const std::string& name, const ModelTable& whole, c
   if (split.expert > 1) {
     const int64_t experts = num_experts(whole);
     if (experts == 0)
-      return fmt::format("{} has no experts that ranks could share; moe and moe_8x7b have", name);
+      return fmt::format("{} has no experts that ranks could share; take moe or moe_8x7b", name);
     if (experts % split.expert != 0)
       return fmt::format("expert {} does not divide the {} experts of {}", split.expert, experts, name);
   }

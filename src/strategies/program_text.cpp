@@ -49,8 +49,10 @@ std::string start_text(const Program& program, const Instruction& i, const Model
     return fmt::format("start {} #{}, {} {} stage {}", first.in.numel == 0 ? "receive" : "send", i.index,
                        format_bytes(first.bytes), first.in.numel == 0 ? "from" : "to",
                        first.root.value_or(0));
-  const std::string where =
-      first.inside_block ? "by the block itself" : "into " + name_of(program, first.out);
+  const std::string where = first.inside_block && first.inside_block->row > 0
+                                ? "by the block itself, if all experts are given equally many tokens"
+                            : first.inside_block ? "by the block itself"
+                                                 : "into " + name_of(program, first.out);
   return fmt::format("start {}, {} over {}, {}", calls_text(program, i, model),
                      format_bytes(bytes_of(program, i)), ranks, where);
 }

@@ -136,8 +136,9 @@ std::string experts_impossible(const Point& point) {
   const TrainingPoint& t = point.training;
   if (t.expert == 1) return {};
   if (const int64_t copies = specs::mesh_of(point).copies().ranks; copies % t.expert != 0)
-    return fmt::format("expert {} does not divide the {} rank{} that train on different samples", t.expert,
-                       copies, copies == 1 ? "" : "s");
+    return fmt::format(
+        "expert {} does not divide the number of ranks that train on different samples, which is {}",
+        t.expert, copies);
   if (t.strategy.name != "ddp" && t.strategy.name != "fsdp")
     return fmt::format("{} does not let ranks share experts; take strategy ddp or fsdp(shard=optimizer)",
                        t.strategy.name);

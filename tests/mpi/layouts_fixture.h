@@ -57,11 +57,20 @@ inline Point point_of(const Layout& layout, int64_t ranks) {
   return point;
 }
 
-inline Outcomes train_layout(const Layout& layout, Communicator& comm, int64_t num_steps = 3) {
+// A mistake that is planted in a training, to see whether it would be found.
+struct Mistake {
+  std::function<void(TrainingSetup&)> in_programs = [](TrainingSetup&) {};
+  std::function<void(Model&)> in_model = [](Model&) {};
+};
+
+inline Outcomes train_layout(const Layout& layout, Communicator& comm, int64_t num_steps = 3,
+                             const Mistake& mistake = {}) {
   const Point point = point_of(layout, comm.size());
   EXPECT_EQ(strategies::layout_impossible(point), "");
   TrainingSetup setup(point, comm);
+  mistake.in_programs(setup);
   setup.allocate();
+  mistake.in_model(*setup.model);
   setup.state->publish();
   Outcomes outcomes;
   const auto keep = [&](std::map<std::string, at::Tensor>& into) {

@@ -93,7 +93,8 @@ TEST_F(ShardFiles, HoldTheStateOfEveryStrategy) {
                                          "fsdp(layout=dim0)",
                                          "fsdp(group=1)",
                                          "fsdp(offload=optimizer)",
-                                         "zero3"};
+                                         "zero3",
+                                         "zero3(persistence=30)"};
   if (comm->size() == 1) strategies.emplace_back("single");
   if (comm->size() == 4) strategies.insert(strategies.end(), {"fsdp(group=2)", "hpz(group=2)"});
   for (const auto& strategy : strategies)

@@ -90,6 +90,13 @@ TEST(SlowRanks, EqualRanksAreNotSlow) {
         << seed;
 }
 
+// Ranks with popular experts compute more than others.
+TEST(SlowRanks, NothingIsSaidWhereRanksShareExperts) {
+  Record record = noisy_record({1, 1.3, 1, 1});
+  record.point.training.expert = 2;
+  EXPECT_TRUE(slow_of(study_on_nodes({record}, 4)).empty());
+}
+
 TEST(SlowRanks, NothingIsSaidWithoutSamples) {
   EXPECT_TRUE(slow_of(study_on_nodes({training_record("ddp", 8, 4, 0.1)}, 4)).empty());
   Record broken = noisy_record({1, 2, 1, 1});

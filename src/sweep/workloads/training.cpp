@@ -72,7 +72,7 @@ void Training::step() {
 void Training::close_window() { setup_.executor->recorder().end(); }
 
 // The dimensions of the layout over which ranks exchange inside blocks or between stages.
-std::vector<specs::Dimension> Training::inside_copies() const {
+std::vector<specs::Dimension> Training::inside_blocks() const {
   std::vector<specs::Dimension> all;
   const specs::Mesh mesh = specs::mesh_of(point_);
   for (const auto& [dimension, ranks] : {std::pair(specs::Dimension::tensor, mesh.tensor),
@@ -84,7 +84,7 @@ std::vector<specs::Dimension> Training::inside_copies() const {
 }
 
 std::vector<std::vector<double>> Training::end_window() {
-  const std::vector<specs::Dimension> dimensions = inside_copies();
+  const std::vector<specs::Dimension> dimensions = inside_blocks();
   // One row for the step, one for each of its phases, and one for each dimension's part of the exposed time.
   std::vector<std::vector<double>> rows(1 + kNumPhases + dimensions.size());
   for (const RecordedStep& step : setup_.executor->recorder().take()) {
@@ -101,7 +101,7 @@ std::vector<std::vector<double>> Training::end_window() {
 std::vector<std::string> Training::phases() const {
   std::vector<std::string> names = {"step"};
   names.insert(names.end(), strategies::kPhaseNames.begin(), strategies::kPhaseNames.end());
-  for (const specs::Dimension dimension : inside_copies())
+  for (const specs::Dimension dimension : inside_blocks())
     names.push_back(std::string("exposed_") + specs::kDimensionNames[static_cast<size_t>(dimension)]);
   return names;
 }

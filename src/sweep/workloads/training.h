@@ -28,7 +28,7 @@ class Training final : public Workload {
   void measure_ablations(Record& record) override;
 
  private:
-  std::vector<specs::Dimension> inside_copies() const;
+  std::vector<specs::Dimension> inside_blocks() const;
   ReferenceRun shared_reference(int64_t replica);
   // Whether all of these ranks have the same number. The answer is the same on all ranks of the point.
   bool is_equal_within(const specs::ProcessGroup& ranks, int64_t sum) const;
