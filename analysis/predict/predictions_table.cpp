@@ -172,7 +172,11 @@ ColumnsOf<PredictedPoint> waiting_columns() {
   constexpr const char* kGroup = "waiting for";
   return {{{"data", "% of step", true, false, kGroup}, waiting_for(specs::Dimension::data)},
           {{"tensor", "% of step", true, false, kGroup}, waiting_for(specs::Dimension::tensor)},
-          {{"expert", "% of step", true, true, kGroup}, waiting_for(specs::Dimension::expert)},
+          {{.name = "expert", .unit = "% of step", .group = kGroup, .is_optional = true},
+           [](const PredictedPoint& one) {
+             return one.prediction.point.training.expert > 1 ? waiting_for(specs::Dimension::expert)(one)
+                                                             : cells::words("");
+           }},
           {{"stages", "% of step", true, false, kGroup},
            waiting_for(specs::Dimension::pipeline),
            "the bubble of the pipeline, and messages; mean over the stages."}};
