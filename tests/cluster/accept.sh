@@ -85,6 +85,6 @@ grep -qE '^node3 +[0-9]+ +out ' "$dir/table.log" || fail "$(cat "$dir/table.log"
 export FAULTS='nccl:node1'
 accepts versions 1
 says versions 'out: node1: NCCL 2\.18\.5 on node1, [0-9.]+ elsewhere'
-says versions '1 node is out, .*were? not tested'
+says versions '1 node is out, '    # the others are not tested, or to be watched where other programs run
 says versions 'nothing was tested, because the preflight found what would stop a run'
 echo "verdicts on four nodes, after $SECONDS s"
