@@ -9,8 +9,8 @@
 
 namespace shardmark {
 
-// Two and more, the fastest first; in at least one of them several ranks share a copy of the
-// model or its experts.
+// Two and more, the fastest first; in at least one of them several ranks share a copy of the model, or its
+// experts.
 using Layouts = PointList;
 std::vector<Layouts> layouts_of(const std::vector<MergedPoint>& points);
 

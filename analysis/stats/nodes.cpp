@@ -185,7 +185,7 @@ bool is_same_work(const Record& record, size_t num_ranks) {
   const Point& point = record.point;
   return record.outcome == Outcome::ok && point.workload == "training" &&
          static_cast<size_t>(point.ranks) == num_ranks && point.ranks_per_copy() == 1 &&
-         point.training.model.name.substr(0, 3) != "moe" && !record.measures.oversubscribed;
+         !point.training.model.options.contains("experts") && !record.measures.oversubscribed;
 }
 
 // The median seconds of forward and backward of each rank; empty if they were not timed.

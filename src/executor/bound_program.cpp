@@ -124,9 +124,8 @@ void BoundProgram::communicate(size_t i) {
   OneLaunch launch(*first->comm);
   for (BoundCall* call = first; call != end; ++call) {
     // A block that does not compute has chosen no experts, so that all are taken to get equally many rows.
-    if (is_inside_block(i) && planned(*call).row > 0 && !call->call.in.defined())
-      call->call = with_stand_in(*call, nullptr);
-    call->work = call->comm->start(call->call);
+    const bool has_rows = is_inside_block(i) && planned(*call).row > 0;
+    call->work = call->comm->start(has_rows ? with_stand_in(*call, nullptr) : call->call);
   }
   launch.end();
 }
@@ -163,12 +162,12 @@ void BoundProgram::call_inside_block(specs::Dimension dimension, Collective what
 
 void stand_in(Collective what, const at::Tensor& out, const at::Tensor& in) {
   if (out.is_same(in)) return;
-  if (what == Collective::all_to_all_v) {
-    const at::Tensor rows = in.view(-1);
-    const int64_t times = rows.numel() > 0 ? (out.numel() + rows.numel() - 1) / rows.numel() : 0;
-    out.view(-1).copy_(times > 0 ? rows.repeat({times}).narrow(0, 0, out.numel())
-                                 : at::zeros({out.numel()}, out.options()));
-  } else if (what == Collective::all_gather)
+  if (in.numel() == 0)  // no token has chosen an expert of another rank, or one of this rank
+    out.zero_();
+  else if (what == Collective::all_to_all_v)
+    out.view(-1).copy_(
+        in.view(-1).repeat({(out.numel() + in.numel() - 1) / in.numel()}).narrow(0, 0, out.numel()));
+  else if (what == Collective::all_gather)
     out.view({-1, in.numel()}).copy_(in.view({1, -1}).expand({out.numel() / in.numel(), -1}));
   else
     out.view(-1).copy_(in.view(-1).narrow(0, 0, out.numel()));
@@ -208,17 +207,25 @@ std::shared_ptr<const specs::Parts> BoundProgram::parts_of(const BoundCall& rows
   return std::make_shared<const specs::Parts>(std::move(elements));
 }
 
-// The call on memory of its own. Without parts, every rank sends equally much to every rank. A rank that is
-// out of memory has freed all micro-batches before; if there is still no room, its job ends.
-Call BoundProgram::with_stand_in(const BoundCall& rows,
-                                 const std::shared_ptr<const specs::Parts>& parts) const {
+// The call on stand-in memory, which all calls share, because each is waited for before the next one starts.
+// Without parts, every rank sends equally much to every rank. A rank that is out of memory has freed all
+// micro-batches before; if there is still no room, its job ends.
+Call BoundProgram::with_stand_in(const BoundCall& rows, std::shared_ptr<const specs::Parts> parts) {
   const specs::BlockCall& planned = this->planned(rows);
   const int64_t ranks = rows.comm->size(), even = planned.numel / ranks * ranks;
-  const auto options = at::TensorOptions(rows.comm->device()).dtype(memory_.type(planned.element));
+  const int64_t sent = parts ? parts->sent_by(rows.comm->rank()) : even;
+  const int64_t received = parts ? parts->received_by(rows.comm->rank()) : even;
+  const at::ScalarType type = memory_.type(planned.element);
+  const auto each = static_cast<int64_t>(at::elementSize(type));
+  const int64_t bytes = (sent + received) * each;
+  if (!stand_in_rows_.defined() || stand_in_rows_.numel() < bytes) {
+    stand_in_rows_.reset();  // frees the smaller memory first
+    stand_in_rows_ = at::zeros({bytes}, at::TensorOptions(rows.comm->device()).dtype(at::kByte));
+  }
   Call call = rows.call;
-  call.in = at::zeros({parts ? parts->sent_by(rows.comm->rank()) : even}, options);
-  call.out = at::empty({parts ? parts->received_by(rows.comm->rank()) : even}, options);
-  call.parts = parts;
+  call.in = stand_in_rows_.narrow(0, 0, sent * each).view(type);
+  call.out = stand_in_rows_.narrow(0, sent * each, received * each).view(type);
+  call.parts = std::move(parts);
   return call;
 }
 

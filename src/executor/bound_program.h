@@ -45,6 +45,7 @@ class BoundProgram {
   // tensors. end_block() makes those that the block did not make because it failed.
   void begin_block(size_t i) {
     next_inside_ = i + 1;
+    stand_in_rows_.reset();
     block_ = {program_.instructions[i].index, program_.instructions[i].micro_batch};
   }
   void call_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
@@ -62,7 +63,7 @@ class BoundProgram {
   struct BoundCall {
     Communicator* comm;
     // Prepared once, so that a step looks nothing up and allocates nothing. The tensors of rows that go to
-    // experts have other sizes each time: where blocks do not compute, `call` keeps those of equal parts.
+    // experts have other sizes each time, so that `call` has none.
     Call call;
     Work work;
   };
@@ -75,7 +76,7 @@ class BoundProgram {
   const specs::BlockCall& planned(const BoundCall& call) const;
   std::vector<int64_t> gathered_counts(const BoundCall& counts, const at::Tensor& all);
   std::shared_ptr<const specs::Parts> parts_of(const BoundCall& rows) const;
-  Call with_stand_in(const BoundCall& rows, const std::shared_ptr<const specs::Parts>& parts) const;
+  Call with_stand_in(const BoundCall& rows, std::shared_ptr<const specs::Parts> parts);
 
   strategies::Program program_;
   ProgramMemory& memory_;
@@ -90,6 +91,7 @@ class BoundProgram {
   // Backward sends their gradients the same ways, even on a rank that has failed in between.
   std::map<std::pair<int64_t, int64_t>, specs::Parts::Rows> rows_sent_;
   std::pair<int64_t, int64_t> block_ = {};  // that computes, and its micro-batch
+  at::Tensor stand_in_rows_;  // bytes that rows are sent from and received in if no block computes
 };
 
 // Replaces a call of a block when ranks compute alone (Ablation::compute_only): fills `out` with values of

@@ -15,13 +15,14 @@ using torch::autograd::variable_list;
 
 // How the copies of one micro-batch's tokens travel in one layer, for both functions and their backward.
 struct DispatchState : torch::CustomClassHolder {
-  DispatchState(const Model& of, const Routing& of_tokens) : model(of), routing(of_tokens) {}
+  DispatchState(const Model& of, const Routing& routing)
+      : model(of), order(routing.order), top_k(routing.weights.size(1)) {}
   const Model& model;
-  Routing routing;
+  at::Tensor order;  // Routing::order
+  int64_t top_k;
   int64_t num_sent = 0;      // this rank's copies; 0 if a rank has failed, although there are copies
   int64_t num_received = 0;  // copies of all ranks for this rank's experts
 
-  int64_t top_k() const { return routing.weights.size(1); }
   // The rows of tokens' copies [N k, width], in the order by expert, to the ranks that have the experts.
   at::Tensor to_experts(const at::Tensor& rows) const {
     return exchanged(rows.narrow(0, 0, num_sent), num_received);
@@ -29,12 +30,12 @@ struct DispatchState : torch::CustomClassHolder {
   // Rows for the copies that this rank has received, back to where they came from: [N k, width].
   at::Tensor to_tokens(const at::Tensor& rows) const {
     const at::Tensor back = exchanged(rows, num_sent);
-    const int64_t num_copies = routing.order.numel();
+    const int64_t num_copies = order.numel();
     return num_sent == num_copies ? back : at::zeros({num_copies, rows.size(1)}, rows.options());
   }
   // For each copy, in the order by expert, the row of its token.
   at::Tensor copied(const at::Tensor& of_tokens) const {
-    return of_tokens.index_select(0, routing.order.div(top_k(), "floor"));
+    return of_tokens.index_select(0, order.div(top_k, "floor"));
   }
 
  private:
@@ -60,7 +61,7 @@ struct Dispatch : torch::autograd::Function<Dispatch> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weights,
                                const SharedState& state) {
     keep_state(ctx, state);
-    const at::Tensor weight = weights.reshape({-1, 1}).index_select(0, state->routing.order);
+    const at::Tensor weight = weights.reshape({-1, 1}).index_select(0, state->order);
     const at::Tensor rows = state->to_experts(at::cat({state->copied(x), weight}, 1));
     const int64_t width = x.size(1);
     return {rows.narrow(1, 0, width), rows.narrow(1, width, 1)};
@@ -69,12 +70,11 @@ struct Dispatch : torch::autograd::Function<Dispatch> {
     const DispatchState& state = state_of(ctx);
     const at::Tensor rows = state.to_tokens(at::cat({outputs[0], outputs[1]}, 1));
     const int64_t width = outputs[0].size(1);
-    const at::Tensor& order = state.routing.order;
+    const at::Tensor& order = state.order;
     const at::Tensor dweights = at::empty({order.numel()}, rows.options());
     dweights.index_copy_(0, order, rows.select(1, width));
-    return {sum_of_copies(rows.narrow(1, 0, width), order, state.top_k()),
-            dweights.view({-1, state.top_k()}),
-            {}};
+    return {
+        sum_of_copies(rows.narrow(1, 0, width), order, state.top_k), dweights.view({-1, state.top_k}), {}};
   }
 };
 
@@ -82,7 +82,7 @@ struct Dispatch : torch::autograd::Function<Dispatch> {
 struct Combine : torch::autograd::Function<Combine> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, const SharedState& state) {
     keep_state(ctx, state);
-    return sum_of_copies(state->to_tokens(rows), state->routing.order, state->top_k());
+    return sum_of_copies(state->to_tokens(rows), state->order, state->top_k);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const DispatchState& state = state_of(ctx);
@@ -114,8 +114,7 @@ at::Tensor experts_over_ranks(const at::Tensor& x, const at::Tensor& w1, const a
   if (split.expert == 1) return experts(x, w1, w3, w2, routing, &model);
   const std::vector<int64_t> of_ranks = model.gather_counts(counts);
   Routing received = by_own_expert(of_ranks, split, counts.options());
-  const auto state =
-      c10::make_intrusive<DispatchState>(model, Routing{routing.weights.detach(), routing.order, {}});
+  const auto state = c10::make_intrusive<DispatchState>(model, routing);
   const auto own = of_ranks.begin() + split.expert_index * counts.numel();
   state->num_sent = std::accumulate(own, own + counts.numel(), int64_t{0});
   state->num_received = received.order.numel();

@@ -85,6 +85,9 @@ grep -qE '^node3 +[0-9]+ +out ' "$dir/table.log" || fail "$(cat "$dir/table.log"
 export FAULTS='nccl:node1'
 accepts versions 1
 says versions 'out: node1: NCCL 2\.18\.5 on node1, [0-9.]+ elsewhere'
-says versions '1 node is out, '    # the others are not tested, or to be watched where other programs run
+says versions '1 node is out, '
+"$program" report "$dir/versions.h5" --table nodes >"$dir/verdicts.log"
+# Nothing is known of the others, unless other programs use their cores.
+[[ $(grep -cE '^node[234] +[0-9]+ +(not tested|watch) ' "$dir/verdicts.log") == 3 ]] || fail "$(cat "$dir/verdicts.log")"
 says versions 'nothing was tested, because the preflight found what would stop a run'
 echo "verdicts on four nodes, after $SECONDS s"

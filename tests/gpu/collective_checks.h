@@ -84,8 +84,7 @@ inline void out_of_order(Communicator& comm) {
 }
 
 // Checks all_to_all_v with parts of any length, including empty ones. Results must be exact and traffic
-// counted.
-// In one form a single part is long, and most ranks neither send nor receive it.
+// counted. In one form a single part is long, and most ranks neither send nor receive it.
 inline void uneven(Communicator& comm) {
   const int64_t size = comm.size();
   for (const int64_t numel : {int64_t{0}, int64_t{7}, int64_t{70001}, int64_t{3000017}})
