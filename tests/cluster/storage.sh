@@ -33,6 +33,10 @@ at_end+=(remove_disk)
 mount "$loop" "$dir/disk" 2>/dev/null || skip "the container mounts no disk"
 set_rate $rate
 
+# What else runs on the machine must not count either: ranks and fio come before it.
+first=()
+nice -n -20 true 2>/dev/null && [[ $(nice -n -20 nice) == -20 ]] && first=(nice -n -20)
+
 cat >"$dir/storage.yaml" <<Y
 name: storage
 sampling: {warmup_steps: 1, min_steps: 1, max_steps: 1, time_limit: 1}    # one checkpoint of 6 s
@@ -43,14 +47,14 @@ training:
     batch_size: 2
     save: ["full(folder=$dir/disk)", "sharded(folder=$dir/disk)"]
 Y
-mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$program" run "$dir/storage.yaml" -o "$dir/x.h5" --quiet >"$dir/run.log" 2>&1 || fail "the suite"
+"${first[@]}" mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$program" run "$dir/storage.yaml" -o "$dir/x.h5" --quiet >"$dir/run.log" 2>&1 || fail "the suite"
 "$program" report "$dir/x.h5" --raw --json >"$dir/x.json"
 
 # The same bytes: the first number is those of one file, the second those of two.
 read -r bytes <<<"$("$python" -c 'import json, sys; print(int(json.load(open(sys.argv[1]))["points"][0]["checkpoint_bytes"]))' "$dir/x.json")"
 fio_rate() {  # fio_rate write|read FILES: bytes/s
   if [[ $1 == read ]]; then sync; echo 3 >/proc/sys/vm/drop_caches 2>/dev/null || true; fi
-  fio --name="files$2" --directory="$dir/disk" --rw="$1" --bs=1M --size=$((bytes / $2)) --numjobs="$2" --end_fsync=1 --group_reporting \
+  "${first[@]}" fio --name="files$2" --directory="$dir/disk" --rw="$1" --bs=1M --size=$((bytes / $2)) --numjobs="$2" --end_fsync=1 --group_reporting \
     --output-format=json 2>/dev/null | "$python" -c 'import json, sys; j = json.load(sys.stdin)["jobs"][0]; print(max(j["read"]["bw_bytes"], j["write"]["bw_bytes"]))'
 }
 {
