@@ -20,7 +20,7 @@ std::vector<Layouts> layouts_of(const std::vector<MergedPoint>& points) {
       [](const MergedPoint& one) { return one.measures.step_s; });
   std::erase_if(all, [](const Layouts& layouts) {
     return layouts.size() < 2 || std::none_of(layouts.begin(), layouts.end(), [](const MergedPoint* one) {
-             return one->point.ranks_per_copy() > 1 || one->point.training.expert > 1;
+             return one->point.is_model_parallel();
            });
   });
   return all;

@@ -155,7 +155,7 @@ ColumnsOf<PredictedPoint> layout_columns() {
 std::string layout_batch_text(const Point& point) {
   const TrainingPoint& t = point.training;
   return fmt::format("{}{} over {} data-parallel rank{}, {} micro-batch{} of {} sample{}",
-                     point.ranks_per_copy() > 1 || t.expert > 1 ? layout_text(point) + ", " : "",
+                     point.is_model_parallel() ? layout_text(point) + ", " : "",
                      brief_text("strategy", t.strategy), point.data_ranks(),
                      point.data_ranks() == 1 ? "" : "s", t.accumulation, t.accumulation == 1 ? "" : "es",
                      t.batch_size, t.batch_size == 1 ? "" : "s");

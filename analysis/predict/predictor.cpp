@@ -37,7 +37,7 @@ std::string unknown_link(const CollectiveCosts& costs, const Cluster& cluster, i
 // The program of the step that was measured, which another version of this program may have written. Layouts
 // are simulated by today's: a record does not say what its calls wait for.
 std::optional<strategies::Program> recorded_program(const MergedPoint& merged) {
-  if (merged.point.ranks_per_copy() > 1 || merged.point.training.expert > 1) return std::nullopt;
+  if (merged.point.is_model_parallel()) return std::nullopt;
   const Series* series = merged.records.front()->series("program");
   if (series == nullptr) return std::nullopt;
   strategies::Program program = program_or_nothing(*series);
@@ -90,9 +90,8 @@ void set_memory(Prediction& prediction, const Stages& stages, double activation_
   const strategies::StagesCost cost = strategies::cost_of(stages, samples);
   prediction.cost = cost.cost;
   prediction.memory_bytes =
-      cost.cost.state_bytes() + (prediction.point.ranks_per_copy() > 1 || prediction.point.training.expert > 1
-                                     ? cost.activation_bytes
-                                     : samples * activation_bytes_per_sample);
+      cost.cost.state_bytes() +
+      (prediction.point.is_model_parallel() ? cost.activation_bytes : samples * activation_bytes_per_sample);
 }
 
 }  // namespace

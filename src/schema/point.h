@@ -97,6 +97,8 @@ struct Point {
                                 static_cast<uint64_t>(training.context) *
                                 static_cast<uint64_t>(training.pipeline));
   }
+  // Whether ranks hold different parts of the model: of its blocks, sequences, stages or experts.
+  bool is_model_parallel() const { return ranks_per_copy() > 1 || training.expert > 1; }
   // Copies of the model, each with its own samples: the data-parallel size. 0 if the layout does not divide
   // the ranks.
   int64_t data_ranks() const {

@@ -47,7 +47,7 @@ double phase_s(const Series& step, const Series& phase) {
 strategies::StagesCost predicted_cost(const Point& point, int64_t rank) {
   const TrainingPoint& t = point.training;
   const auto batch = static_cast<double>(t.batch_size);
-  if (point.ranks_per_copy() > 1 || t.expert > 1)
+  if (point.is_model_parallel())
     return strategies::costs_of(strategies::Stages(point),
                                 batch)[static_cast<size_t>(specs::mesh_of(point).stage_of(rank))];
   const strategies::RankStep rank_step(point);
