@@ -16,9 +16,60 @@ struct TensorPlace {
   bool is_tied;  // tied tensors are dealt first, so that both stages that have them deal them alike
 };
 
+// How much each of the ranks has that shard a copy of the model. An owner in the process group of experts
+// stands for several of these ranks, one for each part of the experts.
+class Loads {
+ public:
+  explicit Loads(const ShardingRanks& ranks)
+      : stride_(std::min(ranks.all.stride, ranks.of_experts.stride)),
+        of_(static_cast<size_t>(std::max(span(ranks.all), span(ranks.of_experts)) / stride_)) {}
+
+  // Gives to the owner in the process group that has the least so far, and returns it.
+  size_t give_to_least(const ProcessGroup& process_group, int64_t amount) {
+    const auto index_of_least = [](const std::vector<int64_t>& loads) {
+      return static_cast<size_t>(std::min_element(loads.begin(), loads.end()) - loads.begin());
+    };
+    size_t least = 0;
+    if (is_of_all(process_group)) {
+      least = index_of_least(of_);
+    } else {
+      std::vector<int64_t> of_owners(static_cast<size_t>(process_group.ranks));
+      for (size_t rank = 0; rank < of_.size(); ++rank) {
+        int64_t& most = of_owners[owner(process_group, rank)];
+        most = std::max(most, of_[rank]);
+      }
+      least = index_of_least(of_owners);
+    }
+    give(process_group, least, amount);
+    return least;
+  }
+  void give(const ProcessGroup& process_group, size_t to, int64_t amount) {
+    if (is_of_all(process_group)) {
+      of_[to] += amount;
+      return;
+    }
+    for (size_t rank = 0; rank < of_.size(); ++rank)
+      if (owner(process_group, rank) == to) of_[rank] += amount;
+  }
+  int64_t most() const { return *std::max_element(of_.begin(), of_.end()); }
+
+ private:
+  static int64_t span(const ProcessGroup& ranks) { return ranks.ranks * ranks.stride; }
+  bool is_of_all(const ProcessGroup& process_group) const {
+    return static_cast<size_t>(process_group.ranks) == of_.size();
+  }
+  size_t owner(const ProcessGroup& process_group, size_t rank) const {
+    return static_cast<size_t>(process_group.index_of(static_cast<int64_t>(rank) * stride_));
+  }
+
+  int64_t stride_;
+  std::vector<int64_t> of_;
+};
+
 // Deals tensors in order of decreasing size, each to the rank that has the least so far. Returns
 // owners[group][parameter].
-std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t ranks, Evenness evenness) {
+std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, const ShardingRanks& ranks,
+                                              Evenness evenness) {
   std::vector<TensorPlace> tensors;
   std::vector<std::vector<size_t>> owners;
   for (size_t g = 0; g < table.groups.size(); ++g) {
@@ -30,12 +81,10 @@ std::vector<std::vector<size_t>> deal_tensors(const ModelTable& table, int64_t r
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     return std::pair(a.is_tied, a.numel) > std::pair(b.is_tied, b.numel);
   });
-  std::vector<int64_t> load(static_cast<size_t>(ranks));
-  for (const auto& tensor : tensors) {
-    const auto least = std::min_element(load.begin(), load.end());
-    *least += evenness == Evenness::bytes ? tensor.numel : 1;
-    owners[tensor.group][tensor.parameter] = static_cast<size_t>(least - load.begin());
-  }
+  Loads loads(ranks);
+  for (const auto& tensor : tensors)
+    owners[tensor.group][tensor.parameter] = loads.give_to_least(
+        ranks.of(table.groups[tensor.group]), evenness == Evenness::bytes ? tensor.numel : 1);
   return owners;
 }
 
@@ -48,7 +97,7 @@ Range GroupLayout::owned(size_t segment, int64_t rank) const {
   return {range.begin, owner == index ? range.numel : 0};
 }
 
-std::vector<GroupLayout> even_layout(const ModelTable& table, ProcessGroup process_group) {
+std::vector<GroupLayout> even_layout(const ModelTable& table, const ShardingRanks& ranks) {
   std::vector<GroupLayout> layout;
   for (const auto& group : table.groups) {
     GroupLayout place;
@@ -56,22 +105,22 @@ std::vector<GroupLayout> even_layout(const ModelTable& table, ProcessGroup proce
       place.offsets.push_back(place.numel);
       place.numel += round_up(parameter.numel(), kAlignment);
     }
-    place.numel = round_up(place.numel, process_group.ranks * kAlignment);
-    place.process_group = process_group;
+    place.process_group = ranks.of(group);
+    place.numel = round_up(place.numel, place.process_group.ranks * kAlignment);
     place.segments = {{{0, place.numel}}};
     layout.push_back(std::move(place));
   }
   return layout;
 }
 
-std::vector<GroupLayout> dim0_layout(const ModelTable& table, ProcessGroup process_group) {
+std::vector<GroupLayout> dim0_layout(const ModelTable& table, const ShardingRanks& ranks) {
   std::vector<GroupLayout> layout;
   for (const auto& group : table.groups) {
     GroupLayout place;
-    place.process_group = process_group;
+    place.process_group = ranks.of(group);
     for (const auto& parameter : group.parameters) {
       const int64_t rows = parameter.shape.empty() ? 1 : parameter.shape.front();
-      const int64_t numel = round_up(rows, process_group.ranks) * (parameter.numel() / rows);
+      const int64_t numel = round_up(rows, place.process_group.ranks) * (parameter.numel() / rows);
       place.offsets.push_back(place.numel);
       place.segments.push_back({{place.numel, numel}});
       place.numel += round_up(numel, kAlignment);
@@ -81,16 +130,16 @@ std::vector<GroupLayout> dim0_layout(const ModelTable& table, ProcessGroup proce
   return layout;
 }
 
-std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, ProcessGroup process_group,
+std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, const ShardingRanks& ranks,
                                              Evenness evenness) {
-  const auto owners = deal_tensors(table, process_group.ranks, evenness);
+  const auto owners = deal_tensors(table, ranks, evenness);
   std::vector<GroupLayout> layout;
   for (size_t g = 0; g < table.groups.size(); ++g) {
     const auto& parameters = table.groups[g].parameters;
     GroupLayout place;
     place.offsets.resize(parameters.size());
-    place.process_group = process_group;
-    for (size_t rank = 0; rank < static_cast<size_t>(process_group.ranks); ++rank) {
+    place.process_group = ranks.of(table.groups[g]);
+    for (size_t rank = 0; rank < static_cast<size_t>(place.process_group.ranks); ++rank) {
       const int64_t begin = place.numel;
       for (size_t p = 0; p < parameters.size(); ++p) {
         if (owners[g][p] != rank) continue;
@@ -114,7 +163,9 @@ ModelTable with_persistent(ModelTable table, int64_t threshold, const std::vecto
                          chunk.end - 1};
     if (!is_root(persistent)) continue;
     for (auto& group : table.groups) {
-      if (group.is_tied || group.first_block < chunk.begin || group.last_block >= chunk.end) continue;
+      if (group.is_tied || group.has_own_experts() || group.first_block < chunk.begin ||
+          group.last_block >= chunk.end)
+        continue;
       const auto small = std::stable_partition(group.parameters.begin(), group.parameters.end(),
                                                [&](const auto& p) { return p.numel() >= threshold; });
       std::move(small, group.parameters.end(), std::back_inserter(persistent.parameters));
@@ -171,19 +222,25 @@ int64_t total_numel(const std::vector<GroupLayout>& layout) {
 int64_t largest_share(const std::vector<GroupLayout>& layout) {
   if (layout.empty()) return 0;
   int64_t everyone = 0;  // what every rank has of sharded segments
-  std::vector<int64_t> whole(static_cast<size_t>(layout.front().process_group.ranks));
+  ShardingRanks ranks(layout.front().process_group);
+  for (const auto& place : layout)
+    if (place.process_group.stride != ranks.all.stride) ranks.of_experts = place.process_group;
+  Loads whole(ranks);
   for (const auto& place : layout)
     for (const auto& [range, owner] : place.segments)
-      (owner ? whole[static_cast<size_t>(*owner)] : everyone) +=
-          owner ? range.numel : range.numel / place.process_group.ranks;
-  return everyone + *std::max_element(whole.begin(), whole.end());
+      if (owner)
+        whole.give(place.process_group, static_cast<size_t>(*owner), range.numel);
+      else
+        everyone += range.numel / place.process_group.ranks;
+  return everyone + whole.most();
 }
 
-int64_t largest_group(const ModelTable& table, const std::vector<GroupLayout>& layout) {
-  int64_t largest = 0;
+int64_t largest_units(const ModelTable& table, const std::vector<GroupLayout>& layout) {
+  std::vector<int64_t> of_blocks(table.blocks.size());
   for (size_t g = 0; g < layout.size(); ++g)
-    if (!is_root(table.groups[g])) largest = std::max(largest, layout[g].numel);
-  return largest;
+    if (!is_root(table.groups[g]))
+      of_blocks[static_cast<size_t>(table.groups[g].first_block)] += layout[g].numel;
+  return of_blocks.empty() ? 0 : *std::max_element(of_blocks.begin(), of_blocks.end());
 }
 
 }  // namespace shardmark::specs

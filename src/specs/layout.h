@@ -42,26 +42,35 @@ struct Bucket {
   bool of_experts = false;  // of groups that have their rank's own experts
 };
 
+// The ranks that groups are sharded over: the same ranks for all groups, except that experts which other
+// ranks do not have are sharded over those that do.
+struct ShardingRanks {
+  ProcessGroup all, of_experts;
+  ShardingRanks(ProcessGroup ranks) : all(ranks), of_experts(ranks) {}
+  ShardingRanks(ProcessGroup ranks, ProcessGroup ranks_of_experts)
+      : all(ranks), of_experts(ranks_of_experts) {}
+  const ProcessGroup& of(const GroupSpec& group) const { return group.has_own_experts() ? of_experts : all; }
+};
+
 // fsdp(layout=flat): a group is one segment, which is cut after every 1/ranks of its length. It is padded to
 // a multiple of ranks x 128 elements.
-std::vector<GroupLayout> even_layout(const ModelTable& table, ProcessGroup process_group);
+std::vector<GroupLayout> even_layout(const ModelTable& table, const ShardingRanks& ranks);
 
 // fsdp(layout=dim0): every tensor is a segment of its own and is cut between rows: each rank has ceil(rows /
 // ranks) of them. The last ranks may have fewer rows, or only padding.
-std::vector<GroupLayout> dim0_layout(const ModelTable& table, ProcessGroup process_group);
+std::vector<GroupLayout> dim0_layout(const ModelTable& table, const ShardingRanks& ranks);
 
 // The layout that fsdp's options ask for.
-inline std::vector<GroupLayout> fsdp_layout(const ModelTable& table, ProcessGroup process_group,
+inline std::vector<GroupLayout> fsdp_layout(const ModelTable& table, const ShardingRanks& ranks,
                                             const Options& options) {
-  return options.at("layout") == "dim0" ? dim0_layout(table, process_group)
-                                        : even_layout(table, process_group);
+  return options.at("layout") == "dim0" ? dim0_layout(table, ranks) : even_layout(table, ranks);
 }
 
 enum class Evenness { bytes, count };  // what ranks own about equally much of
 
 // zero3: whole tensors, largest first, go to the rank that owns the least so far (the lowest rank if several
 // do). Inside a group, tensors are ordered by owner, so that the tensors of a rank are one segment.
-std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, ProcessGroup process_group,
+std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, const ShardingRanks& ranks,
                                              Evenness evenness = Evenness::bytes);
 
 // The option `evenness`.
@@ -85,7 +94,7 @@ std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayo
 
 // Takes tensors of fewer than `threshold` elements out of their groups and puts them into a root group
 // "persistent", one for each chunk, which stays gathered through a step. Chunks without small tensors, or of
-// a single block, stay as they are.
+// a single block, stay as they are, and so do the experts of a rank's own.
 ModelTable with_persistent(ModelTable table, int64_t threshold, const std::vector<Chunk>& chunks);
 
 // Whether several blocks share the group, maybe one of them on another pipeline stage. Such a group stays
@@ -94,7 +103,7 @@ inline bool is_root(const GroupSpec& group) { return group.first_block != group.
 
 int64_t total_numel(const std::vector<GroupLayout>& layout);
 int64_t largest_share(const std::vector<GroupLayout>& layout);  // the most that any rank owns of all groups
-// The size of the largest group that is no root group.
-int64_t largest_group(const ModelTable& table, const std::vector<GroupLayout>& layout);
+// The most elements that the groups of one block have which are no root groups.
+int64_t largest_units(const ModelTable& table, const std::vector<GroupLayout>& layout);
 
 }  // namespace shardmark::specs

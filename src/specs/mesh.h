@@ -2,6 +2,7 @@
 // groups along them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -55,7 +56,11 @@ struct Mesh {
   // Experts are divided over neighbours among the copies, and the ranks that have the same experts are as far
   // apart as there are neighbours. Together they are the copies: Megatron-LM's expert and expert-data groups.
   ProcessGroup expert_group() const { return {expert, copies().stride}; }
-  ProcessGroup expert_copies() const { return {copies().ranks / expert, copies().stride * expert}; }
+  ProcessGroup expert_copies() const { return expert_copies_among(copies().ranks); }
+  // Of `neighbours` ranks among the copies those that have the same experts.
+  ProcessGroup expert_copies_among(int64_t neighbours) const {
+    return {std::max<int64_t>(1, neighbours / expert), copies().stride * expert};
+  }
   ProcessGroup process_group_of(Dimension dimension) const {
     return dimension == Dimension::tensor     ? tensor_group()
            : dimension == Dimension::context  ? context_group()

@@ -6,7 +6,8 @@
 // are used again before another block needs it. After a block's backward its gradients are reduce-scattered:
 // each rank gets the sum for its own shard. With `group: G` a copy of the parameters is sharded over G
 // neighbours. Ranks that own the same shard in different groups are replicas, and all-reduce the gradients of
-// their shards (HSDP).
+// their shards (HSDP). Experts that ranks share are sharded in the same way, over those of these ranks that
+// have the same experts.
 //
 // Sources: Rajbhandari et al., ZeRO, SC 2020, sections 5 and 7; Zhao et al., PyTorch FSDP, VLDB 2023, section
 // 3; Zhang et al., MiCS, VLDB 2022.
@@ -142,46 +143,55 @@ class WholeGradients : public ShardingPolicy {
 // this use's own gather, and binds the parameters to its slot.
 void ShardedParameters::before(const Position& at) {
   for (Operations& root : of_roots_) step_.wait(root);
-  if (!at.uses_unit() || num_done_ > 0) return;
+  if (!at.uses_units() || num_done_ > 0) return;
   const UnitUse& use = uses_[now_];
   unshard_until(now_ + slots_.size());
-  step_.wait(unshards_[static_cast<size_t>(use.slot)]);
-  if (use.unshards) step_.bind_parameters(use.group, slot_of(use));
+  for (Operations& unshard : unshards_[static_cast<size_t>(use.slot)]) step_.wait(unshard);
+  if (!use.unshards) return;
+  for (const size_t group : use.groups) step_.bind_parameters(group, slot_of(use, group));
 }
 
-// After a micro-batch was loaded, gathers the root groups (once a step) and the first unit. After the last
-// action of a use, the unit gives up its slot if another one needs it.
+// After a micro-batch was loaded, gathers the root groups (once a step) and the first units. After the last
+// action of a use, the units give up their slot if others need it.
 void ShardedParameters::after(const Position& at) {
   if (at.is(Compute::load)) {
     for (size_t i = of_roots_.size(); i < roots_.size(); ++i)
       of_roots_.push_back(step_.unshard(step_.roots()[i], roots_[i], shards_));
     unshard_until(now_ + 1);
   }
-  if (!at.uses_unit()) return;
+  if (!at.uses_units()) return;
   const UnitUse& use = uses_[now_];
   if (++num_done_ < use.num_actions) return;
-  if (use.reshards) step_.reshard(use.group);
+  if (use.reshards)
+    for (const size_t group : use.groups) step_.reshard(group);
   ++now_;
   num_done_ = 0;
 }
 
-// Starts the gathers of all uses before `end` whose group is not in its slot yet, in the order of the uses.
+// Starts the gathers of all uses before `end` whose units are not in their slot yet, in the order of the
+// uses.
 void ShardedParameters::unshard_until(size_t end) {
   for (; num_unsharded_ < std::min(end, uses_.size()); ++num_unsharded_) {
     const UnitUse& use = uses_[num_unsharded_];
-    if (use.unshards)
-      unshards_[static_cast<size_t>(use.slot)] = step_.unshard(use.group, slot_of(use), shards_for(use));
+    if (!use.unshards) continue;
+    std::vector<Operations>& unshards = unshards_[static_cast<size_t>(use.slot)];
+    unshards.clear();
+    for (const size_t group : use.groups)
+      unshards.push_back(step_.unshard(group, slot_of(use, group), shards_for(use)));
   }
 }
 
 void ShardedGradients::before(const Position& at) {
   for (const size_t group : at.begin) {
-    if (group == at.unit) slot_of_[group] = &slots_[next_++ % slots_.size()];
+    const bool is_unit = std::count(at.units.begin(), at.units.end(), group) > 0;
+    if (is_unit && group == at.units.front()) {
+      Slot& next = slots_[next_++ % slots_.size()];
+      for (const size_t unit : at.units) slot_of_[unit] = &next;
+    }
     Slot& slot = *slot_of_[group];
-    add_up(slot);  // for the group that was in the slot before
-    slot.group = group;
-    const Slice whole = slot.memory.first(step_.numel_of(group));
-    if (group == at.unit) step_.bind_gradients(group, whole);
+    if (!is_unit || group == at.units.front()) add_up(slot);  // what was in the slot before
+    const Slice whole = step_.unit_in(slot.memory, group);
+    if (is_unit) step_.bind_gradients(group, whole);
     step_.zero(whole);
   }
 }
@@ -189,24 +199,24 @@ void ShardedGradients::before(const Position& at) {
 void ShardedGradients::after(const Position& at) {
   for (const size_t group : at.complete) {
     Slot& slot = *slot_of_[group];
-    const Slice sent = slot.sent.first(step_.numel_of(group));
-    if (slot.sent != slot.memory) step_.copy(sent, slot.memory.first(sent.numel));
-    slot.reduction = step_.reduce(group, sent);
-    slot.is_first = at.is_first;
-    slot.is_last = at.is_last;
+    const Slice sent = step_.unit_in(slot.sent, group);
+    if (slot.sent != slot.memory) step_.copy(sent, step_.unit_in(slot.memory, group));
+    slot.reductions.push_back({group, step_.reduce(group, sent), at.is_first, at.is_last});
   }
 }
 
 void ShardedGradients::add_up(Slot& slot) {
-  if (slot.reduction.count == 0) return;
-  step_.wait(slot.reduction);
-  const Shard sum = step_.shard_of(step_.layout()[slot.group], slot.sent);
-  const Shard& own = own_.of[slot.group];
-  if (slot.is_first)
-    step_.copy(own, sum);
-  else
-    step_.add(own, sum);
-  if (slot.is_last) of_replicas_.push_back(step_.sum_over_replicas(slot.group, own));
+  for (auto& [group, operations, is_first, is_last] : slot.reductions) {
+    step_.wait(operations);
+    const Shard sum = step_.shard_of(step_.layout()[group], step_.unit_in(slot.sent, group));
+    const Shard& own = own_.of[group];
+    if (is_first)
+      step_.copy(own, sum);
+    else
+      step_.add(own, sum);
+    if (is_last) of_replicas_.push_back(step_.sum_over_replicas(group, own));
+  }
+  slot.reductions.clear();
 }
 
 void ShardedGradients::finish() {
@@ -219,17 +229,18 @@ void ShardedGradients::finish() {
 
 std::vector<UnitUse> unit_uses(const std::vector<Position>& positions, int64_t num_slots) {
   std::vector<UnitUse> uses;
-  std::vector<size_t> groups;
+  std::vector<size_t> blocks;
   for (const Position& at : positions) {
-    if (!at.uses_unit()) continue;
-    if (!groups.empty() && groups.back() == *at.unit) {
+    if (!at.uses_units()) continue;
+    const auto block = static_cast<size_t>(at.action.block);
+    if (!blocks.empty() && blocks.back() == block) {
       ++uses.back().num_actions;
       continue;
     }
-    groups.push_back(*at.unit);
-    uses.push_back({{}, at.action.what});
+    blocks.push_back(block);
+    uses.push_back({{}, at.units, at.action.what});
   }
-  const std::vector<SlotUse> planned = plan_slots(groups, num_slots);
+  const std::vector<SlotUse> planned = plan_slots(blocks, num_slots);
   for (size_t use = 0; use < uses.size(); ++use) static_cast<SlotUse&>(uses[use]) = planned[use];
   return uses;
 }
@@ -239,7 +250,7 @@ ShardedParameters::ShardedParameters(StepBuilder& step, ModelShards shards)
   const int64_t num_slots = step.input().options.at("prefetch").get<int64_t>() + 1;
   for (int64_t i = 0; i < num_slots; ++i)
     slots_.push_back(step.allocate("parameter slot " + std::to_string(i), Use::transient, Element::compute,
-                                   step.largest_group()));
+                                   step.largest_units()));
   for (const size_t root : step.roots()) {
     roots_.push_back(
         step.allocate("root group's slot", Use::transient, Element::compute, step.numel_of(root)));
@@ -249,46 +260,35 @@ ShardedParameters::ShardedParameters(StepBuilder& step, ModelShards shards)
   unshards_.resize(slots_.size());
 }
 
-Slice ShardedParameters::slot_of(const UnitUse& use) const {
-  return slots_[static_cast<size_t>(use.slot)].first(step_.numel_of(use.group));
+Slice ShardedParameters::slot_of(const UnitUse& use, size_t group) const {
+  return step_.unit_in(slots_[static_cast<size_t>(use.slot)], group);
 }
 
 ShardedGradients::ShardedGradients(StepBuilder& step)
     : step_(step), own_(step.allocate_shards("gradients", Use::gradients, Element::master)) {
   // While one slot is reduced, the other one is filled.
   for (const char* name : {"gradient slot 0", "gradient slot 1"})
-    slots_.push_back(allocate_slot(name, step.largest_group(), 0));
+    slots_.push_back(allocate_slot(name, step.largest_units()));
   for (const size_t root : step.roots()) {
-    roots_.push_back(allocate_slot("root group's gradients", step.numel_of(root), root));
+    roots_.push_back(allocate_slot("root group's gradients", step.numel_of(root)));
     step.place_gradients(root, roots_.back().memory);
   }
   slot_of_.resize(step.layout().size());
-  for (Slot& root : roots_) slot_of_[root.group] = &root;
+  for (size_t i = 0; i < roots_.size(); ++i) slot_of_[step.roots()[i]] = &roots_[i];
 }
 
-ShardedGradients::Slot ShardedGradients::allocate_slot(const std::string& name, int64_t numel, size_t group) {
+ShardedGradients::Slot ShardedGradients::allocate_slot(const std::string& name, int64_t numel) {
   const Slice memory = step_.allocate(name, Use::transient, Element::compute, numel);
-  if (!step_.input().bytes.converts()) return {memory, memory, group};
-  return {memory, step_.allocate(name + ", converted", Use::transient, Element::reduce, numel), group};
+  if (!step_.input().bytes.converts()) return {memory, memory};
+  return {memory, step_.allocate(name + ", converted", Use::transient, Element::reduce, numel)};
 }
 
 namespace fsdp {
 namespace {
 
-// Experts are sharded over the ranks that have the same ones.
-std::vector<GroupLayout> layout_of(const StepInput& input) {
-  std::vector<GroupLayout> layout =
-      specs::fsdp_layout(input.model, input.process_group(group_size(input)), input.options);
-  if (input.mesh.expert == 1) return layout;
-  std::vector<GroupLayout> of_experts =
-      specs::fsdp_layout(input.model, input.mesh.expert_copies(), input.options);
-  for (size_t group = 0; group < layout.size(); ++group)
-    if (input.model.groups[group].has_own_experts()) layout[group] = std::move(of_experts[group]);
-  return layout;
-}
-
 Program write(const StepInput& input, const Schedule& schedule) {
-  StepBuilder step("fsdp", input, schedule, layout_of(input));
+  StepBuilder step("fsdp", input, schedule,
+                   specs::fsdp_layout(input.model, input.sharded_over(group_size(input)), input.options));
   const auto shard = input.options.at("shard").get<std::string>();
   if (shard == "full") {
     ShardedParameters parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master));
@@ -330,17 +330,6 @@ Cost paper(const StepInput& input) {
   return cost;
 }
 
-std::string impossible(const StepInput& input) {
-  if (std::string reason = group_must_divide(input); !reason.empty()) return reason;
-  if (input.mesh.expert == 1) return {};
-  if (input.options.at("shard") != "optimizer")
-    return "shard " + input.options.at("shard").get<std::string>() +
-           " does not work yet where ranks share experts; take shard optimizer, or strategy ddp";
-  return group_size(input) == input.ranks
-             ? ""
-             : "groups do not work yet where ranks share experts; leave the option group out";
-}
-
 const OptionTable kOptions = {
     {"shard",
      OptionType::text,
@@ -360,7 +349,7 @@ const OptionTable kOptions = {
 const Registration<Strategy> registered{
     "fsdp",
     {"sharded within tensors: 1/N of every block on each rank, gathered when used", kOptions, write, paper,
-     impossible}};
+     group_must_divide}};
 
 }  // namespace
 }  // namespace fsdp

@@ -7,9 +7,10 @@
 
 namespace shardmark::strategies {
 
-// One use of a unit (a group of parameters that a single block uses) by one or several consecutive actions,
-// and the slot that the unit is gathered into.
+// One use of a block's units (groups of parameters that no other block uses) by one or several consecutive
+// actions, and the slot that the units are gathered into.
 struct UnitUse : SlotUse {
+  std::vector<size_t> groups;
   Compute first = Compute::forward;  // the first of the actions
   int64_t num_actions = 1;
 };
@@ -29,7 +30,7 @@ class ShardedParameters : public ShardingPolicy {
   int64_t num_slots() const { return std::ssize(slots_); }
   const std::vector<UnitUse>& uses() const { return uses_; }
   const UnitUse& current() const { return uses_[now_]; }
-  Slice slot_of(const UnitUse& use) const;
+  Slice slot_of(const UnitUse& use, size_t group) const;
   virtual const ModelShards& shards_for(const UnitUse&) const { return shards_; }
 
   StepBuilder& step_;
@@ -38,9 +39,9 @@ class ShardedParameters : public ShardingPolicy {
   void unshard_until(size_t end);
 
   ModelShards shards_;
-  std::vector<Slice> slots_, roots_;  // [slot], [root group]
-  std::vector<UnitUse> uses_;         // of the whole step, in order
-  std::vector<Operations> unshards_;  // [slot]: the gather into it, if in flight
+  std::vector<Slice> slots_, roots_;               // [slot], [root group]
+  std::vector<UnitUse> uses_;                      // of the whole step, in order
+  std::vector<std::vector<Operations>> unshards_;  // [slot]: the gathers into it that are in flight
   std::vector<Operations> of_roots_;
   size_t now_ = 0, num_unsharded_ = 0;  // indices of uses
   int64_t num_done_ = 0;                // actions of the current use
@@ -58,15 +59,19 @@ class ShardedGradients : public ShardingPolicy {
   void finish() override;
 
  private:
+  struct Reduction {
+    size_t group = 0;
+    Operations operations;
+    bool is_first = false, is_last = false;  // among the micro-batches of this group
+  };
+  // The gradients of a root group, or of a block's units.
   struct Slot {
     // Gradients as blocks compute them, and as they are sent: the same memory, or converted to another type.
     Slice memory, sent;
-    size_t group = 0;  // the group whose gradients are in it
-    Operations reduction = {};
-    bool is_first = false, is_last = false;  // among the micro-batches of this group
+    std::vector<Reduction> reductions = {};  // of groups in the slot
   };
-  Slot allocate_slot(const std::string& name, int64_t numel, size_t group);
-  void add_up(Slot& slot);  // adds what was reduced to this rank's shard
+  Slot allocate_slot(const std::string& name, int64_t numel);
+  void add_up(Slot& slot);  // adds what was reduced to this rank's shards
 
   StepBuilder& step_;
   ModelShards own_;

@@ -19,8 +19,10 @@ std::vector<GroupLayout> secondary_layout(const StepBuilder& step, int64_t num_s
   for (GroupLayout& place : layout) place.segments.clear();
   for (const UnitUse& use : unit_uses(step.positions_of_step(), num_slots)) {
     if (!is_unsharded_for_backward(use)) continue;
-    layout[use.group].segments = step.layout()[use.group].segments;
-    layout[use.group].process_group = step.input().process_group(ranks);
+    for (const size_t group : use.groups) {
+      layout[group].segments = step.layout()[group].segments;
+      layout[group].process_group = step.input().sharded_over(ranks).of(step.input().model.groups[group]);
+    }
   }
   return layout;
 }
@@ -32,14 +34,19 @@ class SecondaryShards : public ShardedParameters {
         secondary_(step.allocate_shards("secondary shards", Use::parameters, Element::compute,
                                         secondary_layout(step, num_slots(), ranks))) {}
 
-  // When a group has been gathered for the first time in a step, keeps this rank's secondary shard of it
-  // while it still lies in its slot.
+  // When a block's units have been gathered for the first time in a step, keeps this rank's secondary shards
+  // of them while they still lie in their slot.
   void after(const Position& at) override {
-    const bool is_new = at.unit && std::count(at.first_used.begin(), at.first_used.end(), *at.unit) > 0;
-    if (is_new && std::any_of(uses().begin(), uses().end(), [&](const UnitUse& use) {
-          return use.group == *at.unit && is_unsharded_for_backward(use);
-        }))
-      step_.copy(secondary_.of[*at.unit], step_.shard_of(secondary_.layout[*at.unit], slot_of(current())));
+    const auto is_new = [&](size_t unit) {
+      return std::count(at.first_used.begin(), at.first_used.end(), unit) > 0;
+    };
+    const auto is_used_again = [&](const UnitUse& use) {
+      return use.block == static_cast<size_t>(at.action.block) && is_unsharded_for_backward(use);
+    };
+    if (std::any_of(at.units.begin(), at.units.end(), is_new) &&
+        std::any_of(uses().begin(), uses().end(), is_used_again))
+      for (const size_t unit : at.units)
+        step_.copy(secondary_.of[unit], step_.shard_of(secondary_.layout[unit], slot_of(current(), unit)));
     ShardedParameters::after(at);
   }
 
@@ -52,7 +59,7 @@ class SecondaryShards : public ShardedParameters {
 };
 
 Program write(const StepInput& input, const Schedule& schedule) {
-  StepBuilder step("hpz", input, schedule, specs::even_layout(input.model, input.all()));
+  StepBuilder step("hpz", input, schedule, specs::even_layout(input.model, input.sharded_over(input.ranks)));
   SecondaryShards parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master),
                              group_size(input));
   ShardedGradients gradients(step);

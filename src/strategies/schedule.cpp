@@ -100,7 +100,7 @@ std::vector<Position> positions(const Schedule& schedule, const specs::ModelTabl
     Position& at = result.emplace_back(Position{action, {}, {}, {}, {}});
     if (action.what == Compute::load) continue;
     const auto block = static_cast<size_t>(action.block);
-    if (!groups.units[block].empty()) at.unit = groups.units[block].back();
+    at.units = groups.units[block];
     if (at.adds_gradients()) at.begin = groups.last[block], at.complete = groups.first[block];
     for (const size_t group : groups.used[block]) {
       if (used[group]) continue;

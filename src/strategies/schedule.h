@@ -3,7 +3,6 @@
 // gradients begin there, and which are complete afterwards.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "specs/stages.h"
@@ -32,7 +31,7 @@ Schedule forward_only(const std::vector<specs::Chunk>& chunks);
 
 struct Position {
   Action action;
-  std::optional<size_t> unit;      // the group that only this block uses
+  std::vector<size_t> units;       // the groups that only this block uses; two if ranks share its experts
   std::vector<size_t> first_used;  // groups that the step uses here for the first time
   // For a backward: the groups whose gradients of this micro-batch begin here, and those that are complete
   // after it; and whether this is the block's first or last backward of the step.
@@ -40,9 +39,9 @@ struct Position {
   bool is_first = false, is_last = false;
 
   bool is(Compute what) const { return action.what == what; }
-  // Whether the position reads the parameters of its unit. backward_weight computes their gradients without
+  // Whether the position reads the parameters of its units. backward_weight computes their gradients without
   // them.
-  bool uses_unit() const { return unit && !is(Compute::load) && !is(Compute::backward_weight); }
+  bool uses_units() const { return !units.empty() && !is(Compute::load) && !is(Compute::backward_weight); }
   bool adds_gradients() const { return is(Compute::backward) || is(Compute::backward_weight); }
 };
 std::vector<Position> positions(const Schedule& schedule, const specs::ModelTable& model);

@@ -1,4 +1,4 @@
-// Walks over the uses. Each is given a slot as of the moment from which its group may be gathered.
+// Walks over the uses. Each is given a slot as of the moment from which its units may be gathered.
 #include "strategies/slots.h"
 
 #include <algorithm>
@@ -7,48 +7,48 @@
 namespace shardmark::strategies {
 namespace {
 
-// When each group is used next. The time of successive questions must not decrease.
+// When each block is used next. The time of successive questions must not decrease.
 class NextUses {
  public:
-  explicit NextUses(const std::vector<size_t>& groups) : never_(groups.size()) {
-    for (size_t use = 0; use < groups.size(); ++use) {
-      if (groups[use] >= uses_of_.size()) uses_of_.resize(groups[use] + 1);
-      uses_of_[groups[use]].uses.push_back(use);
+  explicit NextUses(const std::vector<size_t>& blocks) : never_(blocks.size()) {
+    for (size_t use = 0; use < blocks.size(); ++use) {
+      if (blocks[use] >= uses_of_.size()) uses_of_.resize(blocks[use] + 1);
+      uses_of_[blocks[use]].uses.push_back(use);
     }
   }
 
-  // The first use of a group from `now` on, or the number of all uses if there is none.
-  size_t from(size_t now, size_t group) {
-    auto& [uses, first] = uses_of_[group];
+  // The first use of a block from `now` on, or the number of all uses if there is none.
+  size_t from(size_t now, size_t block) {
+    auto& [uses, first] = uses_of_[block];
     while (first < uses.size() && uses[first] < now) ++first;
     return first < uses.size() ? uses[first] : never_;
   }
 
  private:
-  struct OfGroup {
+  struct OfBlock {
     std::vector<size_t> uses;
     size_t first = 0;  // the first use that is not in the past
   };
-  std::vector<OfGroup> uses_of_;
+  std::vector<OfBlock> uses_of_;
   size_t never_;
 };
 
 }  // namespace
 
-std::vector<SlotUse> plan_slots(const std::vector<size_t>& groups, int64_t num_slots) {
+std::vector<SlotUse> plan_slots(const std::vector<size_t>& blocks, int64_t num_slots) {
   std::vector<SlotUse> uses;
-  uses.reserve(groups.size());
-  NextUses next_uses(groups);
+  uses.reserve(blocks.size());
+  NextUses next_uses(blocks);
   // [slot]: the index of the last use that it was given to.
   std::vector<std::optional<size_t>> last(static_cast<size_t>(num_slots));
-  for (size_t use = 0; use < groups.size(); ++use) {
+  for (size_t use = 0; use < blocks.size(); ++use) {
     // The gather of a use may begin while the use `ahead` places before it computes.
     const size_t ahead = static_cast<size_t>(num_slots) - 1, now = use < ahead ? 0 : use - ahead;
     const auto next_use = [&](const std::optional<size_t>& held) {
-      return held ? next_uses.from(now, groups[*held]) : groups.size();
+      return held ? next_uses.from(now, blocks[*held]) : blocks.size();
     };
     auto slot = std::find_if(last.begin(), last.end(), [&](const std::optional<size_t>& held) {
-      return held && groups[*held] == groups[use];
+      return held && blocks[*held] == blocks[use];
     });
     const bool stays = slot != last.end();
     if (!stays)
@@ -56,7 +56,7 @@ std::vector<SlotUse> plan_slots(const std::vector<size_t>& groups, int64_t num_s
                               [&](const auto& a, const auto& b) { return next_use(a) < next_use(b); });
     if (stays) uses[**slot].reshards = false;
     *slot = use;
-    uses.push_back({groups[use], slot - last.begin(), !stays});
+    uses.push_back({blocks[use], slot - last.begin(), !stays});
   }
   return uses;
 }

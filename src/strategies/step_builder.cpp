@@ -3,6 +3,8 @@
 // and the optimizer updates what the rank owns.
 #include "strategies/step_builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -23,6 +25,13 @@ StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Sch
     if (specs::is_root(input_.model.groups[group])) roots_.push_back(group);
   program_.strategy = std::move(strategy);
   program_.layout = std::move(layout);
+  std::vector<int64_t> ends(input_.model.blocks.size());  // of the units so far in the slot of each block
+  for (size_t group = 0; group < program_.layout.size(); ++group) {
+    const specs::GroupSpec& spec = input_.model.groups[group];
+    const int64_t numel = specs::is_root(spec) ? 0 : program_.layout[group].numel;
+    unit_begins_.push_back(numel == 0 ? 0 : ends[static_cast<size_t>(spec.first_block)]);
+    ends[static_cast<size_t>(spec.first_block)] += numel;
+  }
   program_.offload = input.options.contains("offload") && input.options.at("offload") == "optimizer";
   program_.parameters.resize(program_.layout.size());
   program_.gradients.resize(program_.layout.size());
@@ -246,8 +255,11 @@ Operations StepBuilder::all_reduce(const Shard& slices, ProcessGroup process_gro
 }
 
 Operations StepBuilder::sum_over_replicas(size_t group, const Shard& shard) {
-  if (replicas().ranks == 1) return {};
-  return all_reduce(shard, replicas(), static_cast<int64_t>(group));
+  const ProcessGroup& sharded = program_.layout[group].process_group;
+  const int64_t span = sharded.ranks * sharded.stride;
+  const ProcessGroup replicas{all().ranks * all().stride / span, span};
+  if (replicas.ranks == 1) return {};
+  return all_reduce(shard, replicas, static_cast<int64_t>(group));
 }
 
 Operations StepBuilder::send(Slice message, bool is_forward) {
@@ -295,7 +307,8 @@ void StepBuilder::allocate_for_calls_inside_blocks() {
   double most = 0;
   const auto at_most = [&](const std::vector<specs::BlockCall>& calls) {
     for (const specs::BlockCall& call : calls)
-      if (process_group_of(call).ranks > 1 && call.row == 0) most = std::max(most, bytes_of(call));
+      if (process_group_of(call).ranks > 1 && call.row == 0)
+        most = std::max(most, bytes_of(call) * (specs::collective(call.what).in_place ? 1 : 2));
   };
   for (const specs::BlockSpec& block : input_.model.blocks)
     for (const auto* calls : {&block.forward_calls, &block.backward_calls, &block.evaluation_calls})
@@ -324,9 +337,14 @@ int64_t group_size(const StepInput& input) {
 }
 
 std::string group_must_divide(const StepInput& input) {
-  if (input.ranks % group_size(input) == 0) return {};
-  return "groups of " + std::to_string(group_size(input)) + " do not divide " + std::to_string(input.ranks) +
-         " ranks";
+  const int64_t group = group_size(input), expert = input.mesh.expert;
+  if (input.ranks % group != 0) return fmt::format("groups of {} do not divide {} ranks", group, input.ranks);
+  if (group % expert != 0 && expert % group != 0)
+    return fmt::format(
+        "ranks that share experts ({}) are not a part of the {} ranks that shard a copy of the model, or the "
+        "other way round; take group {} or leave it out",
+        expert, group, expert);
+  return {};
 }
 
 OptionSpec offload_option() {
@@ -411,10 +429,7 @@ void StepBuilder::share_tied_gradients() {
 void StepBuilder::sum_squares() {
   add({What::squares, 0, 1, kSquares});
   std::vector<ProcessGroup> process_groups;
-  if (squares_of_)
-    process_groups.push_back(*squares_of_);
-  else if (input_.mesh.expert > 1)
-    process_groups.push_back(input_.mesh.expert_group());
+  if (squares_of_.ranks > 1) process_groups.push_back(squares_of_);
   if (input_.mesh.tensor > 1) process_groups.push_back(input_.mesh.tensor_group());
   if (input_.mesh.pipeline > 1) process_groups.push_back(input_.mesh.pipeline_group());
   for (const ProcessGroup& process_group : process_groups) {
@@ -430,8 +445,7 @@ void StepBuilder::updates(const ModelShards& parameters, const ModelShards& grad
       if (parameters.of[group][segment].numel > 0)
         program_.updated.push_back({parameters.of[group][segment], gradients.of[group][segment]});
   program_.most_updated = specs::largest_share(program_.layout);
-  squares_of_ = process_group();
-  set_gradients(gradients.of);
+  set_gradients(gradients.of, process_group());
 }
 
 void StepBuilder::updates(const std::vector<Slice>& parameters, const std::vector<Slice>& gradients,
@@ -442,7 +456,7 @@ void StepBuilder::updates(const std::vector<Slice>& parameters, const std::vecto
   if (!parameters.empty()) program_.updated = {{all_of(parameters), all_of(gradients)}};
   if (!copy.empty()) program_.updated.front().copy = all_of(copy);
   program_.most_updated = all_of(parameters).numel;
-  set_gradients(std::move(of_groups));
+  set_gradients(std::move(of_groups), ProcessGroup{});
 }
 
 // Returns this rank's slices of the gradients of parameters that are not tensor-parallel shards, in memory
@@ -468,12 +482,13 @@ std::vector<Slice> StepBuilder::gradients_in_all_tensor_ranks() const {
 }
 
 // Decides which gradients this rank counts in the norm: those of a tied group are counted by the first stage,
-// those of parameters that all tensor-parallel ranks have by the first of these ranks, and those of all but
-// the experts, if they are whole on every rank, by the first of the ranks that share experts. Allocates the
-// memory for the exchange of the first two.
-void StepBuilder::set_gradients(std::vector<Shard> gradients) {
+// those of parameters that all tensor-parallel ranks have by the first of these ranks. If more ranks share
+// experts than have all other gradients once, the first of them count the others. Allocates the memory for
+// the exchange of the first two. sharded_over: the ranks that have all gradients but those of experts once.
+void StepBuilder::set_gradients(std::vector<Shard> gradients, ProcessGroup sharded_over) {
   gradients_ = std::move(gradients);
   const specs::Mesh& mesh = input_.mesh;
+  squares_of_ = {std::max(sharded_over.ranks, mesh.expert), mesh.copies().stride};
   const bool is_first = mesh.stage_of(input_.rank) == 0;
   int64_t most = 0;
   std::vector<Slice> not_counted;
@@ -482,7 +497,7 @@ void StepBuilder::set_gradients(std::vector<Shard> gradients) {
     for (const Slice& gradient : gradients_[group]) most = std::max(most, gradient.numel);
     if (!is_first) not_counted.insert(not_counted.end(), gradients_[group].begin(), gradients_[group].end());
   }
-  if (!squares_of_ && mesh.expert_group().index_of(input_.rank) > 0)
+  if (squares_of_.index_of(input_.rank) >= sharded_over.ranks)
     for (size_t group = 0; group < gradients_.size(); ++group)
       if (!input_.model.groups[group].has_own_experts())
         not_counted.insert(not_counted.end(), gradients_[group].begin(), gradients_[group].end());

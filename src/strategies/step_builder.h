@@ -46,16 +46,15 @@ class StepBuilder {
   int64_t numel_of(size_t group) const { return program_.layout[group].numel; }
   // The elements of groups that have their rank's own experts. They end every buffer of whole groups.
   int64_t numel_of_experts() const;
-  // The size of the largest group that is no root group.
-  int64_t largest_group() const { return specs::largest_group(input_.model, program_.layout); }
+  // The most elements that the units of a block have: its groups that are no root groups. They share a slot,
+  // in which unit_in() says where each lies.
+  int64_t largest_units() const { return specs::largest_units(input_.model, program_.layout); }
+  Slice unit_in(Slice slot, size_t group) const { return slot.part({unit_begins_[group], numel_of(group)}); }
   ProcessGroup all() const { return input_.all(); }
-  // The process group over which one copy of the parameters is sharded, and the ranks that hold the same
-  // shards.
+  // The process group over which one copy of the parameters is sharded, apart from those of experts that
+  // other ranks do not have.
   ProcessGroup process_group() const {
     return program_.layout.empty() ? all() : program_.layout.front().process_group;
-  }
-  ProcessGroup replicas() const {
-    return {input_.ranks / process_group().ranks, process_group().stride * process_group().ranks};
   }
 
   // Memory.
@@ -149,7 +148,7 @@ class StepBuilder {
   void sum_over_tokens();
   void share_tied_gradients();
   void sum_squares();
-  void set_gradients(std::vector<Shard> gradients);
+  void set_gradients(std::vector<Shard> gradients, ProcessGroup sharded_over);
   std::vector<Slice> gradients_in_all_tensor_ranks() const;
   Element element_of(Slice slice) const {
     return program_.buffers[static_cast<size_t>(slice.buffer)].element;
@@ -161,12 +160,12 @@ class StepBuilder {
   std::vector<Position> positions_;
   bool trains_;
   std::vector<size_t> roots_;
+  std::vector<int64_t> unit_begins_;  // [group]: in the slot of its block
   StepPart part_ = StepPart::data;
   int64_t micro_batch_ = 0;
   Slice takes_, gives_;
-  // The process group over which the squares are summed, because its ranks together have every gradient once.
-  // None: each rank has all of them.
-  std::optional<ProcessGroup> squares_of_;
+  // The ranks that together have every gradient once, so that squares are summed over them.
+  ProcessGroup squares_of_;
   std::vector<Shard> gradients_;            // [group]: what this rank updates with
   Slice from_other_end_;                    // receives the gradients of tied groups
   std::vector<Slice> in_all_tensor_ranks_;  // gradients that all tensor-parallel ranks have

@@ -139,9 +139,8 @@ std::string experts_impossible(const Point& point) {
     return fmt::format(
         "expert {} does not divide the number of ranks that train on different samples, which is {}",
         t.expert, copies);
-  if (t.strategy.name != "ddp" && t.strategy.name != "fsdp")
-    return fmt::format("{} does not let ranks share experts; take strategy ddp or fsdp(shard=optimizer)",
-                       t.strategy.name);
+  if (t.strategy.name == "single")
+    return "single leaves copies by themselves, and expert ranks have a part of the experts each; take ddp";
   return {};
 }
 

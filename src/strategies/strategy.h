@@ -32,6 +32,10 @@ struct StepInput {
   ProcessGroup all() const { return process_group(ranks); }
   // Process groups of `size` neighbours each, among the ranks that have the same part of the model.
   ProcessGroup process_group(int64_t size) const { return {size, mesh.copies().stride}; }
+  // The ranks that shard a copy of the model, if they are `size` neighbours.
+  specs::ShardingRanks sharded_over(int64_t size) const {
+    return {process_group(size), mesh.expert_copies_among(size)};
+  }
   Stage stage() const;
   std::vector<specs::Chunk> all_chunks() const;
   StepInput with(const ModelTable& regrouped) const;  // the same blocks, with parameters in other groups

@@ -16,8 +16,9 @@ ModelTable with_persistent(const StepInput& input) {
 
 Program write(const StepInput& input, const Schedule& schedule) {
   const ModelTable model = with_persistent(input);
-  StepBuilder step("zero3", input, schedule, model,
-                   specs::whole_tensor_layout(model, input.all(), specs::evenness(input.options)));
+  StepBuilder step(
+      "zero3", input, schedule, model,
+      specs::whole_tensor_layout(model, input.sharded_over(input.ranks), specs::evenness(input.options)));
   ShardedParameters parameters(step, step.allocate_shards("parameters", Use::parameters, Element::master));
   ShardedGradients gradients(step);
   step.updates(parameters.own(), gradients.own());

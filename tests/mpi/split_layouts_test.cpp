@@ -108,7 +108,8 @@ TEST_F(Layouts, BytesOfTensorAndContextRanks) {
   const double keys_values = kMicroBatches * kLayers * 2 * stream * 2 * ring;
   double gradients = 0;  // including the padding, in ddp's buckets
   const specs::SharedTable whole = specs::model_table(point_of(layout, comm->size()).training.model);
-  for (const auto& group : specs::even_layout(*whole, {1, 1})) gradients += static_cast<double>(group.numel);
+  for (const auto& group : specs::even_layout(*whole, specs::ProcessGroup{}))
+    gradients += static_cast<double>(group.numel);
   Layout context{.model = kSplitGpt2, .context = comm->size()};
   EXPECT_DOUBLE_EQ(bytes_of(context), keys_values + gradients * kBytes * 2 * ring);
 }

@@ -197,6 +197,71 @@ TEST(StrategyPrograms, HoldAndMoveWhatThePapersSay) {
       }
 }
 
+// Experts that ranks share cost as much as if they were a model of their own on the ranks that have the same
+// ones, whose blocks use the slots together with those of the rest.
+TEST(StrategyPrograms, HoldAndMoveSharedExpertsLikeAModelOfTheirOwn) {
+  constexpr int64_t kRanks = 8;
+  const ModelTable whole = table_of(
+      "moe(layers=4, width=256, heads=4, kv_heads=2, inner=256, sequence=64, vocabulary=128, experts=8)");
+  for (const int64_t expert : {2, 4, 8}) {
+    ModelTable table = specs::split_table(whole, {.expert = expert});
+    for (specs::BlockSpec& block : table.blocks)
+      block.forward_calls = block.backward_calls = block.evaluation_calls = {};
+    ModelTable others = table, own = table;
+    std::erase_if(others.groups, [](const specs::GroupSpec& group) { return group.has_own_experts(); });
+    // The head has no experts, but uses a slot, too: it becomes a group of one element.
+    std::erase_if(own.groups, [&](const specs::GroupSpec& group) {
+      return !group.has_own_experts() &&
+             table.blocks[static_cast<size_t>(group.first_block)].expert_tokens.has_value();
+    });
+    for (specs::GroupSpec& group : own.groups)
+      if (!group.has_own_experts()) group.parameters = {{"one", {1}}};
+    for (const auto& [text, group] : {std::pair("ddp", int64_t{0}),
+                                      {"fsdp(shard=optimizer)", 0},
+                                      {"fsdp(shard=gradients)", 0},
+                                      {"fsdp", 0},
+                                      {"fsdp(prefetch=2)", 0},
+                                      {"fsdp(offload=optimizer)", 0},
+                                      {"fsdp", 1},
+                                      {"fsdp", 2},
+                                      {"fsdp", 4},
+                                      {"fsdp(shard=optimizer)", 2},
+                                      {"hpz", 0},
+                                      {"hpz", 2},
+                                      {"zero3", 0},
+                                      {"zero3(persistence=1000)", 0}})
+      for (const int64_t micro_batches : {1, 3}) {
+        SCOPED_TRACE(fmt::format("{} {} expert {}, {} micro-batches", text, group, expert, micro_batches));
+        const Strategy& entry = strategy(choice_from_text(text).name);
+        const auto input_with = [&](const ModelTable& model, int64_t ranks, int64_t of_group) {
+          StepInput input = input_of(model, text, ranks);
+          if (input.options.contains("group")) input.options["group"] = of_group;
+          input.accumulation = micro_batches;
+          input.mesh.data = ranks;
+          return input;
+        };
+        StepInput input = input_with(table, kRanks, group);
+        input.mesh.expert = expert;
+        const Cost found = cost_of(entry.step(input), input);
+        const StepInput of_own =
+            input_with(own, kRanks / expert, group == 0 ? 0 : std::max<int64_t>(1, group / expert));
+        const Cost a = entry.paper(input_with(others, kRanks, group)), b = entry.paper(of_own);
+        const double tensor = choice_from_text(text).name == "zero3" ? Sizes(of_own).largest_tensor * 4 : 0;
+        const double p = 4.0 * static_cast<double>(table.num_parameters());
+        const auto expect_near = [&](double held, double said, double more) {
+          EXPECT_GE(held, 0.99 * said - 0.01 * p);
+          EXPECT_LE(held, 1.01 * said + 0.01 * p + more);  // groups are padded
+        };
+        expect_near(found.parameter_bytes, a.parameter_bytes + b.parameter_bytes, tensor);
+        expect_near(found.gradient_bytes, a.gradient_bytes + b.gradient_bytes, tensor);
+        expect_near(found.optimizer_bytes, a.optimizer_bytes + b.optimizer_bytes, 2 * tensor);
+        expect_near(found.transient_bytes, a.transient_bytes + b.transient_bytes, 0);
+        expect_near(found.offloaded_bytes, a.offloaded_bytes + b.offloaded_bytes, 4 * tensor);
+        expect_near(found.traffic_bytes, a.traffic_bytes + b.traffic_bytes, 0);
+      }
+  }
+}
+
 // Note [Update in one pass]: this saves 4 bytes per parameter, and nothing is copied or zeroed after the
 // update. It is not possible if micro-batches are accumulated in fp32 or gradients are reduced in fp32.
 TEST(StrategyPrograms, UpdateInOnePassWhereGradientsStayInTheirType) {
