@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/frame/known.h"
 #include "analysis/frame/training_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
@@ -27,6 +28,16 @@ struct LayerLoad {
     for (auto first = tokens.begin(); first != tokens.end(); first += own)
       most = std::max(most, std::accumulate(first, first + own, 0.0));
     return most / (mean() * static_cast<double>(own));
+  }
+  // The share of the copies of tokens that no expert took, where experts have a capacity.
+  double dropped() const {
+    const specs::SharedTable table = known_table(merged->point.training.model);
+    if (!table) return Measures::kNone;
+    const auto block = std::find_if(table->blocks.begin(), table->blocks.end(),
+                                    [](const specs::BlockSpec& one) { return one.expert_tokens; });
+    if (block == table->blocks.end() || block->expert_tokens->capacity == 0) return Measures::kNone;
+    const auto copies = static_cast<double>(block->expert_tokens->copies * merged->point.global_batch());
+    return 1 - mean() * static_cast<double>(tokens.size()) / copies;
   }
 };
 
@@ -71,6 +82,9 @@ Table experts_table(const MergedPoints& points) {
                 "of the tokens that go to the experts of a rank, where ranks share them, over all steps. "
                 "Ranks "
                 "wait for the busiest one in every micro-batch, so they wait for at least as much."},
+               {{.name = "dropped", .unit = "%", .is_optional = true},
+                [](const auto& row) { return cells::percent(row.dropped()); },
+                "of the copies of tokens, by experts with a capacity. An expert is given the others."},
                {{"idle", ""},
                 [](const auto& row) {
                   return cells::count(std::count(row.tokens.begin(), row.tokens.end(), 0.0));

@@ -20,6 +20,7 @@
 #include "plan/suite.h"
 #include "schema/json.h"
 #include "specs/collectives.h"
+#include "specs/models/routing.h"
 #include "specs/specs.h"
 #include "strategies/reductions/reduction.h"
 #include "strategies/strategy.h"
@@ -179,6 +180,7 @@ std::vector<Section> sections() {
            {"Models", entries_of(Registry<specs::ModelSpec>::instance().entries())},
            {"Strategies", entries_of(Registry<strategies::Strategy>::instance().entries())},
            {"Reductions", entries_of(Registry<strategies::Reduction>::instance().entries()), false},
+           {"Routings", entries_of(specs::routing_specs()), false},
            {"Data", entries_of(specs::data_specs()), false},
            {"Optimizers", entries_of(specs::optimizer_specs()), false},
            {"Collectives", rows_of(specs::collectives()), false},

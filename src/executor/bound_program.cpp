@@ -233,14 +233,14 @@ Call BoundProgram::with_stand_in(const BoundCall& rows, std::shared_ptr<const sp
 void BoundProgram::end_block() {
   while (BoundCall* const left = next_inside_block()) {
     const specs::BlockCall& call = planned(*left);
-    if (call.dimension != specs::Dimension::expert) {
-      left->comm->start(left->call).wait();
-    } else if (call.row > 0) {
+    if (call.row > 0) {
       left->comm->start(with_stand_in(*left, parts_of(*left))).wait();
-    } else {
-      left->call.in.fill_(kFailed);
+    } else if (call.dimension == specs::Dimension::expert && call.what == Collective::all_gather) {
+      left->call.in.fill_(kFailed);  // in place of counts
       left->comm->start(left->call).wait();
       gathered_counts(*left, left->call.out);
+    } else {
+      left->comm->start(left->call).wait();
     }
   }
 }

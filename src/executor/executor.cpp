@@ -309,6 +309,7 @@ void Executor::apply(const BoundProgram& bound) {
 
 at::Tensor Executor::run_block(const Instruction& instruction) {
   const auto block = static_cast<size_t>(instruction.index);
+  model_.step = step_;
   if (model_.draws) {
     model_.random_key =
         hash_of(random_key_, step_, instruction.micro_batch, last_->program().block_of_model(block));

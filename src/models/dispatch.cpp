@@ -22,13 +22,24 @@ struct DispatchState : torch::CustomClassHolder {
   int64_t top_k;
   int64_t num_sent = 0;      // this rank's copies; 0 if a rank has failed, although there are copies
   int64_t num_received = 0;  // copies of all ranks for this rank's experts
+  // With a capacity: the number of rows for all experts together, and for each copy, in the order by expert,
+  // its row among these; num_rows if it is dropped. int64 [N k].
+  int64_t num_rows = 0;
+  at::Tensor row_of;
 
   // The rows of tokens' copies [N k, width], in the order by expert, to the ranks that have the experts.
   at::Tensor to_experts(const at::Tensor& rows) const {
-    return exchanged(rows.narrow(0, 0, num_sent), num_received);
+    if (num_rows == 0) return exchanged(rows.narrow(0, 0, num_sent), num_received);
+    const at::Tensor padded = at::zeros({num_rows + 1, rows.size(1)}, rows.options());  // the last: dropped
+    padded.index_copy_(0, row_of, rows);
+    return exchanged(padded.narrow(0, 0, num_rows), num_rows);
   }
   // Rows for the copies that this rank has received, back to where they came from: [N k, width].
   at::Tensor to_tokens(const at::Tensor& rows) const {
+    if (num_rows > 0)
+      return exchanged(rows, num_rows)
+          .index_select(0, row_of.clamp_max(num_rows - 1))
+          .masked_fill_(row_of.eq(num_rows).unsqueeze(1), 0);
     const at::Tensor back = exchanged(rows, num_sent);
     const int64_t num_copies = order.numel();
     return num_sent == num_copies ? back : at::zeros({num_copies, rows.size(1)}, rows.options());
@@ -39,10 +50,12 @@ struct DispatchState : torch::CustomClassHolder {
   }
 
  private:
-  at::Tensor exchanged(const at::Tensor& rows, int64_t num_rows) const {
+  at::Tensor exchanged(const at::Tensor& rows, int64_t num_out) const {
     const at::Tensor in = rows.contiguous();
-    at::Tensor out = at::empty({num_rows, in.size(1)}, in.options());
-    model.communicate(Dimension::expert, Collective::all_to_all_v, out, in);
+    if (model.table().split.expert == 1) return in;
+    at::Tensor out = at::empty({num_out, in.size(1)}, in.options());
+    model.communicate(Dimension::expert, num_rows > 0 ? Collective::all_to_all : Collective::all_to_all_v,
+                      out, in);
     return out;
   }
 };
@@ -105,19 +118,46 @@ Routing by_own_expert(const std::vector<int64_t>& counts, const specs::Split& sp
           on_device.sum(0).cumsum(0).to(at::kInt)};
 }
 
+// The same where every rank has sent `capacity` rows to each expert.
+Routing by_own_expert(int64_t capacity, const specs::Split& split, const at::Tensor& counts) {
+  const int64_t own = counts.numel() / split.expert;
+  const at::Tensor rows = at::arange(counts.numel() * capacity, counts.options());
+  return {{},
+          rows.view({split.expert, own, capacity}).transpose(0, 1).reshape(-1),
+          at::arange(1, own + 1, counts.options()).mul_(split.expert * capacity).to(at::kInt)};
+}
+
+// For each copy, in the order by expert, its row among `capacity` rows for each expert, or the number of all
+// rows if there are more copies for the expert before it.
+at::Tensor rows_of_copies(const Routing& routing, const at::Tensor& counts, int64_t capacity) {
+  const at::Tensor copies = at::arange(routing.order.numel(), counts.options());
+  const at::Tensor ends = routing.ends.to(at::kLong);
+  const at::Tensor expert = at::searchsorted(ends, copies, /*out_int32=*/false, /*right=*/true);
+  const at::Tensor number = copies - (ends - counts).index_select(0, expert);  // among those for the expert
+  return (expert * capacity + number).masked_fill_(number.ge(capacity), counts.numel() * capacity);
+}
+
 }  // namespace
 
 at::Tensor experts_over_ranks(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& w3,
                               const at::Tensor& w2, const Routing& routing, const at::Tensor& counts,
-                              const Model& model) {
+                              int64_t capacity, const Model& model) {
   const specs::Split& split = model.table().split;
-  if (split.expert == 1) return experts(x, w1, w3, w2, routing, &model);
-  const std::vector<int64_t> of_ranks = model.gather_counts(counts);
-  Routing received = by_own_expert(of_ranks, split, counts.options());
   const auto state = c10::make_intrusive<DispatchState>(model, routing);
-  const auto own = of_ranks.begin() + split.expert_index * counts.numel();
-  state->num_sent = std::accumulate(own, own + counts.numel(), int64_t{0});
-  state->num_received = received.order.numel();
+  Routing received;
+  if (capacity > 0) {
+    state->num_rows = counts.numel() * capacity;
+    state->row_of = rows_of_copies(routing, counts, capacity);
+    received = by_own_expert(capacity, split, counts);
+  } else if (split.expert > 1) {
+    const std::vector<int64_t> of_ranks = model.gather_counts(counts);
+    received = by_own_expert(of_ranks, split, counts.options());
+    const auto own = of_ranks.begin() + split.expert_index * counts.numel();
+    state->num_sent = std::accumulate(own, own + counts.numel(), int64_t{0});
+    state->num_received = received.order.numel();
+  } else {
+    return experts(x, w1, w3, w2, routing, &model);
+  }
   const variable_list copies = Dispatch::apply(x, routing.weights, state);
   received.weights = copies[1];
   return Combine::apply(experts(copies[0], w1, w3, w2, received, &model), state);

@@ -104,6 +104,15 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
   }
 };
 
+// chosen [N, k]: the logits of the choices.
+Routing by_choices(const at::Tensor& choices, const at::Tensor& chosen, int64_t experts) {
+  const auto precise = chosen.element_size() < 4 ? at::kFloat : chosen.scalar_type();
+  const auto [sorted, order] = choices.flatten().sort(/*stable=*/true, 0, /*descending=*/false);
+  const at::Tensor each = at::arange(experts, choices.options());
+  return {chosen.softmax(1, precise).to(chosen.scalar_type()), order,
+          at::searchsorted(sorted, each, /*out_int32=*/true, /*right=*/true)};
+}
+
 }  // namespace
 
 at::Tensor sum_of_copies(const at::Tensor& rows, const at::Tensor& order, int64_t top_k) {
@@ -126,12 +135,12 @@ at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::T
 
 // Sorting the chosen experts is stable, so that the copies for one expert stay in the order of the tokens.
 Routing routed(const at::Tensor& logits, int64_t top_k) {
-  const auto [chosen, index] = logits.topk(top_k, 1);
-  const auto precise = logits.element_size() < 4 ? at::kFloat : logits.scalar_type();
-  const auto [sorted, order] = index.flatten().sort(/*stable=*/true, 0, /*descending=*/false);
-  const at::Tensor each = at::arange(logits.size(1), index.options());
-  return {chosen.softmax(1, precise).to(logits.scalar_type()), order,
-          at::searchsorted(sorted, each, /*out_int32=*/true, /*right=*/true)};
+  const auto [chosen, choices] = logits.topk(top_k, 1);
+  return by_choices(choices, chosen, logits.size(1));
+}
+
+Routing routed_to(const at::Tensor& choices, const at::Tensor& logits) {
+  return by_choices(choices, logits.gather(1, choices), logits.size(1));
 }
 
 at::Tensor experts(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& w3, const at::Tensor& w2,

@@ -16,6 +16,8 @@ struct Routing {
 // Routes by router logits [N, E]. The weights are a softmax over the chosen logits (Mixtral), which 16-bit
 // types compute in float.
 Routing routed(const at::Tensor& logits, int64_t top_k);
+// The same for choices that a rule has made: int64 [N, k], different ones for each token.
+Routing routed_to(const at::Tensor& choices, const at::Tensor& logits);
 
 // For tokens x [N, C]: the sum over a token's choices of weight w2 (silu(w1 x) (w3 x)), with w1 and w3 [E, I,
 // C] and w2 [E, C, I]. Backward keeps x, and w1 x and w3 x of every copy. `model`: its backward may come in

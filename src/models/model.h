@@ -88,6 +88,7 @@ class Model {
 
   // false: batch norm uses its running statistics, and does not update them.
   bool training = true;
+  int64_t step = 0;  // that is computed, from 0 on; for mixtures whose routing changes from step to step
   // Whether dropout is applied. Set for models that have any.
   bool draws = false;
   uint64_t random_key = 0;  // for the random numbers of the block that computes

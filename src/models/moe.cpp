@@ -6,6 +6,7 @@
 #include "models/kept_model.h"
 #include "models/layers.h"
 #include "models/llama.h"
+#include "specs/models/routing.h"
 
 namespace shardmark::moe {
 namespace {
@@ -27,9 +28,35 @@ struct AddToLoss : torch::autograd::Function<AddToLoss> {
   }
 };
 
+// The experts of tokens by a rule. They are kept on the device until a step has other ones.
+class RuledChoices {
+ public:
+  RuledChoices(const Model& model, const specs::MoeShape& shape, int64_t layer)
+      : model_(model), shape_(shape), layer_(layer) {}
+
+  // For num_tokens tokens of whole samples: int64 [num_tokens, top_k].
+  at::Tensor operator()(int64_t num_tokens) {
+    const int64_t tokens = model_.table().sample.tokens();
+    if (!of_sample_.defined() || (specs::moves(shape_.routing) && step_ != model_.step)) {
+      step_ = model_.step;
+      const std::vector<int64_t> experts =
+          specs::experts_of_tokens(shape_.routing, {shape_.experts, shape_.top_k, tokens}, layer_, step_);
+      of_sample_ = at::tensor(experts, at::kLong).view({tokens, shape_.top_k}).to(model_.device());
+    }
+    return of_sample_.repeat({num_tokens / tokens, 1});
+  }
+
+ private:
+  const Model& model_;
+  specs::MoeShape shape_;
+  int64_t layer_, step_ = 0;
+  at::Tensor of_sample_;
+};
+
 struct Mixture {
   Model& model;
   specs::MoeShape shape;
+  std::shared_ptr<RuledChoices> choices;  // none: the router decides
   Matrix router;
   const at::Tensor &w1, &w3, &w2;
   Mlp shared;       // the expert of all tokens; empty if there is none
@@ -37,10 +64,14 @@ struct Mixture {
 
   at::Tensor operator()(const at::Tensor& x) const {
     const at::Tensor logits = router(x);
-    const Routing routing = routed(logits, shape.top_k);
+    const Routing routing =
+        choices ? routed_to((*choices)(logits.size(0)), logits) : routed(logits, shape.top_k);
     const at::Tensor tokens = routing.ends.to(at::kLong).diff(1, 0, at::zeros({1}, load.options()));
-    if (!model.recompute) load.add_(tokens);
-    at::Tensor y = experts_over_ranks(x, w1, w3, w2, routing, tokens, model);
+    const specs::SampleShape& sample = model.table().sample;
+    const int64_t capacity =
+        specs::expert_capacity(shape, sample.tokens()) * (logits.size(0) / sample.tokens());
+    if (!model.recompute) load.add_(capacity > 0 ? tokens.clamp_max(capacity) : tokens);
+    at::Tensor y = experts_over_ranks(x, w1, w3, w2, routing, tokens, capacity, model);
     if (shared) y = y + shared(x);
     return shape.aux_loss > 0 ? AddToLoss::apply(y, penalty(logits, tokens), model) : y;
   }
@@ -67,8 +98,11 @@ void add_moe_blocks(Model& model, const Options& options) {
     const auto matrix = [&](const char* of) -> const at::Tensor& {
       return model.parameter(moe + "." + of + ".weight");
     };
+    const auto choices =
+        specs::is_learned(shape.routing) ? nullptr : std::make_shared<RuledChoices>(model, shape, layer);
     return Mixture{model,
                    shape,
+                   choices,
                    Matrix{matrix("gate"), model},
                    matrix("experts.*.w1"),
                    matrix("experts.*.w3"),

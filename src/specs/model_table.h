@@ -123,9 +123,17 @@ struct Region {
 };
 
 // What a block with experts exchanges if ranks share them: the copies of a sample's tokens (one for each
-// expert that a token goes to), and their width.
+// expert that a token goes to), and their width. capacity: the copies of a sample's tokens that each expert
+// takes, where the others are dropped; 0: all. shares: of the copies that each expert gets by a rule of
+// routing; empty: the router decides. kept_of_row and working_of_row: the parts of a block's
+// activation_elements and working_elements that it has for each copy which its experts compute.
 struct ExpertTokens {
-  int64_t experts = 0, copies = 0, width = 0;
+  int64_t experts = 0, copies = 0, width = 0, capacity = 0;
+  std::vector<double> shares = {};
+  double kept_of_row = 0, working_of_row = 0;
+  // The copies that go to the experts of the busiest of this many ranks, in multiples of the mean; 1 if the
+  // router decides.
+  double of_busiest(int64_t ranks) const;
 };
 
 // How many of some elements are sharded over tensor-parallel ranks: always (channels), or only with

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 #include "specs/model_table.h"
@@ -74,9 +75,19 @@ class RegionCalls {
 
   // Ranks first tell each other how many copies of tokens they send to each expert. A copy travels with the
   // weight that its token gives the expert, and so does the gradient of the weight on the way back:
-  // models/dispatch.cpp.
+  // models/dispatch.cpp. If experts have a capacity, every rank sends that many to each, and nothing is told.
   void add_expert_tokens(BlockSpec& block) const {
-    const auto& [experts, copies, width] = *block.expert_tokens;
+    const int64_t experts = block.expert_tokens->experts, copies = block.expert_tokens->copies;
+    const int64_t width = block.expert_tokens->width;
+    if (const int64_t capacity = block.expert_tokens->capacity; capacity > 0) {
+      const What exchange{Collective::all_to_all, Dimension::expert};
+      const int64_t rows = experts * capacity;
+      forward(block, exchange, rows * (width + 1));
+      forward(block, exchange, rows * width);
+      block.backward_calls.insert(block.backward_calls.begin(),
+                                  {of(exchange, rows * width), of(exchange, rows * (width + 1))});
+      return;
+    }
     const auto exchange = [](int64_t num_rows, int64_t row, bool returns) {
       return BlockCall{Collective::all_to_all_v, 0,   num_rows * row, Element::compute,
                        Dimension::expert,        row, returns};
@@ -137,12 +148,17 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
   block.output_shape = split_output_shape(block, split);
   RegionCalls(split).add_to(block);
   if (block.expert_tokens && split.expert > 1) {
-    const auto& [experts, copies, tokens_width] = *block.expert_tokens;
+    const ExpertTokens& tokens = *block.expert_tokens;
     // What a rank receives is kept, with the weights, and in which order its experts take it; in the mean as
-    // much as it sends. What it sends, and what comes back, is freed.
-    block.indices += static_cast<double>(copies);
-    block.activation_elements += static_cast<double>(copies * (tokens_width + 1));
-    block.working_elements += static_cast<double>(copies * (tokens_width + 1));
+    // much as it sends. What it sends, and what comes back, is freed. The table is that of the busiest rank,
+    // if a rule says which that is. Rows for experts with a capacity are kept on one device, too.
+    if (tokens.capacity == 0) {
+      const auto copies = static_cast<double>(tokens.copies), row = static_cast<double>(tokens.width + 1);
+      const double received = copies * tokens.of_busiest(split.expert);
+      block.indices += received;
+      block.activation_elements += received * row + (received - copies) * tokens.kept_of_row;
+      block.working_elements += received * row + (received - copies) * tokens.working_of_row;
+    }
     RegionCalls(split).add_expert_tokens(block);
   }
   return block;
@@ -207,6 +223,15 @@ void separate_experts(ModelTable& table) {
 }
 
 }  // namespace
+
+double ExpertTokens::of_busiest(int64_t ranks) const {
+  double most = 1 / static_cast<double>(ranks);
+  const int64_t own = experts / ranks;
+  if (!shares.empty())
+    for (auto first = shares.begin(); first != shares.end(); first += own)
+      most = std::max(most, std::accumulate(first, first + own, 0.0));
+  return most * static_cast<double>(ranks);
+}
 
 std::vector<int64_t> split_output_shape(const BlockSpec& block, const Split& split) {
   std::vector<int64_t> shape = block.output_shape;

@@ -26,15 +26,78 @@ TEST_F(ExpertLayouts, EqualSingle) {
         expect_equal({.model = model, .accumulation = accumulation, .expert = expert});
 }
 
-TEST_F(ExpertLayouts, WithAShardedOptimizerEqualSingle) {
-  for (const std::string strategy : {"fsdp(shard=optimizer)", "fsdp(shard=optimizer, layout=dim0)",
-                                     "fsdp(shard=optimizer, offload=optimizer)"})
+// Groups of one and two ranks: they shard fewer ranks than share experts, as many, or more.
+const std::vector<std::string> kSharded = {"fsdp(shard=optimizer)",
+                                           "fsdp(shard=optimizer, layout=dim0)",
+                                           "fsdp(shard=optimizer, offload=optimizer)",
+                                           "fsdp(shard=optimizer, group=2)",
+                                           "fsdp(shard=gradients)",
+                                           "fsdp(shard=gradients, group=1)",
+                                           "fsdp",
+                                           "fsdp(prefetch=0)",
+                                           "fsdp(prefetch=3, layout=dim0)",
+                                           "fsdp(group=2)",
+                                           "fsdp(group=1, offload=optimizer)",
+                                           "zero3",
+                                           "zero3(evenness=count, prefetch=2)",
+                                           "zero3(persistence=600)",
+                                           "hpz",
+                                           "hpz(group=2)",
+                                           "hpz(group=1, prefetch=2)"};
+
+TEST_F(ExpertLayouts, ShardedEqualSingle) {
+  for (const std::string& strategy : kSharded)
     for (int64_t expert = 2; expert <= comm->size(); expert *= 2) {
-      expect_equal({.model = kFourExperts, .strategy = strategy, .expert = expert});
-      expect_equal({.model = kFourExperts, .strategy = strategy, .clip_norm = 0.1, .expert = expert}, 1e-7);
+      expect_equal({.model = kFourExperts, .strategy = strategy, .accumulation = 3, .expert = expert});
+      expect_equal({.model = kFourExperts,
+                    .strategy = strategy,
+                    .accumulation = 1,
+                    .recompute = 1,
+                    .clip_norm = 0.1,
+                    .expert = expert},
+                   1e-7);
     }
-  if (comm->size() == 4)
-    expect_equal({.model = kFourExperts, .strategy = "fsdp(shard=optimizer)", .pipeline = 2, .expert = 2});
+}
+
+TEST_F(ExpertLayouts, ShardedInPipelinesEqualSingle) {
+  if (comm->size() < 4) GTEST_SKIP() << "needs four ranks";
+  for (const std::string strategy : {"fsdp(shard=optimizer)", "fsdp", "zero3(persistence=600)", "hpz"})
+    for (const std::string& schedule : kSchedules)
+      expect_equal({.model = kFourExperts,
+                    .strategy = strategy,
+                    .pipeline = 2,
+                    .schedule = schedule,
+                    .rank_order = "pp-dp",
+                    .expert = 2});
+}
+
+// Where a rule gives tokens to experts, the loads are known: all on one expert of two, none on those of one
+// rank, and those of another rank in each step.
+TEST_F(ExpertLayouts, RoutedByARuleEqualSingle) {
+  const auto model = [](const std::string& routing) {
+    return "moe(" + kShape + ", experts=4, top_k=2, routing=" + routing + ")";
+  };
+  for (const std::string routing : {"balanced", "zipf(exponent=1.5)", "hot", "hot(experts=2, share=0)",
+                                    "hot(experts=2, share=1, moves=true)"})
+    for (int64_t expert = 2; expert <= comm->size(); expert *= 2)
+      for (const std::string strategy : {"ddp", "fsdp"})
+        expect_equal({.model = model(routing),
+                      .strategy = strategy,
+                      .accumulation = 2,
+                      .recompute = 1,
+                      .expert = expert});
+  const auto load_of = [&](const std::string& routing) {
+    const Outcomes run =
+        train_layout({.model = model(routing), .accumulation = 1, .expert = comm->size()}, *comm, 2);
+    return std::vector<double>(run.expert_load[2].data_ptr<double>(),
+                               run.expert_load[2].data_ptr<double>() + 4);
+  };
+  const double tokens = 2 * 2 * 11 * comm->size();  // 2 steps of 2 samples of 11 tokens on each rank
+  EXPECT_THAT(load_of("hot(experts=2, share=0)"), testing::ElementsAre(0, 0, tokens, tokens));
+  EXPECT_THAT(load_of("hot(experts=2, share=1, moves=true)"),
+              testing::ElementsAre(tokens / 2, tokens / 2, tokens / 2, tokens / 2));
+  EXPECT_THAT(load_of("hot"), testing::ElementsAre(tokens, testing::Lt(tokens / 2), testing::Lt(tokens / 2),
+                                                   testing::Lt(tokens / 2)));
 }
 
 // Stages have experts of their own; with 4 ranks, two share those of each stage.
@@ -63,9 +126,11 @@ TEST_F(ExpertLayouts, OfSmallBucketsEqualSingle) {
 
 // The whole state goes through one rank: it is the same whichever ranks share the experts.
 TEST_F(ExpertLayouts, ReadEachOthersState) {
-  std::map<std::string, at::Tensor> states[3];
-  for (const auto& [number, expert] : {std::pair{0, 2}, {1, 1}, {2, 2}}) {
-    const Point point = point_of({.model = kFourExperts, .accumulation = 1, .expert = expert}, comm->size());
+  std::map<std::string, at::Tensor> states[5];
+  for (const auto& [number, expert, strategy] :
+       {std::tuple{0, 2, "fsdp"}, {1, 1, "ddp"}, {2, 2, "zero3"}, {3, 2, "ddp"}, {4, 2, "fsdp(group=1)"}}) {
+    const Point point = point_of(
+        {.model = kFourExperts, .strategy = strategy, .accumulation = 1, .expert = expert}, comm->size());
     TrainingSetup setup(point, *comm);
     setup.allocate();
     setup.state->publish();
@@ -82,10 +147,9 @@ TEST_F(ExpertLayouts, ReadEachOthersState) {
     });
   }
   EXPECT_EQ(states[0].size(), 97) << "32 parameters, two moments of each, and the number of updates";
-  for (const auto& [name, value] : states[0]) {
-    EXPECT_TRUE(states[1].at(name).equal(value)) << name;
-    EXPECT_TRUE(states[2].at(name).equal(value)) << name;
-  }
+  for (const auto& [name, value] : states[0])
+    for (size_t other = 1; other < std::size(states); ++other)
+      EXPECT_TRUE(states[other].at(name).equal(value)) << name << " of " << other;
 }
 
 Record measured(const Layout& layout, const HostGroup& world, Communicator& comm) {
@@ -100,14 +164,20 @@ Record measured(const Layout& layout, const HostGroup& world, Communicator& comm
 
 // A point of a sweep proves itself, with the auxiliary loss of each rank's micro-batches.
 TEST_F(ExpertLayouts, AreVerifiedByASweep) {
-  for (const std::string& model : {"moe(" + kShape + ", experts=4, top_k=2, aux_loss=0.5)", kEightExperts})
+  for (const std::string& model :
+       {"moe(" + kShape + ", experts=4, top_k=2, aux_loss=0.5)",
+        "moe(" + kShape + ", experts=4, top_k=2, aux_loss=0.5, capacity=0.75)", kEightExperts})
     for (const auto& [strategy, precision] : {std::pair("ddp", "fp32"),
                                               {"ddp", "fp64"},
                                               {"ddp", "bf16"},
                                               {"ddp", "fp16"},
                                               {"fsdp(shard=optimizer)", "fp32"},
-                                              {"fsdp(shard=optimizer)", "bf16"},
-                                              {"fsdp(shard=optimizer)", "fp16"}}) {
+                                              {"fsdp(shard=optimizer)", "fp16"},
+                                              {"fsdp", "fp32"},
+                                              {"fsdp", "bf16"},
+                                              {"fsdp(group=1)", "fp16"},
+                                              {"zero3", "bf16"},
+                                              {"hpz(group=2)", "fp16"}}) {
       const Record record = measured(
           {.model = model, .strategy = strategy, .accumulation = 2, .precision = precision, .expert = 2},
           world, *comm);
@@ -124,8 +194,13 @@ TEST_F(ExpertLayouts, AreVerifiedByASweep) {
 // program: the counts, and the gradients of experts over fewer ranks than all others.
 TEST_F(ExpertLayouts, MoveWhatTheChoicesSay) {
   constexpr int64_t kBytes = 8, kSteps = 2;
-  for (int64_t expert = 2; expert <= comm->size(); expert *= 2) {
-    const Layout layout{.model = kFourExperts, .accumulation = 2, .expert = expert};
+  for (const auto& [strategy, expert] : {std::pair("ddp", 2),
+                                         {"ddp", comm->size()},
+                                         {"fsdp", 2},
+                                         {"fsdp(group=2)", comm->size()},
+                                         {"zero3", 2},
+                                         {"hpz(group=1)", 2}}) {
+    const Layout layout{.model = kFourExperts, .strategy = strategy, .accumulation = 2, .expert = expert};
     const Point point = point_of(layout, comm->size());
     TrainingSetup setup(point, *comm);
     setup.allocate();
@@ -154,9 +229,47 @@ TEST_F(ExpertLayouts, MoveWhatTheChoicesSay) {
   }
 }
 
+// With a capacity, every rank sends the same, and no counts before. Without drops, the results are those
+// without a capacity.
+TEST_F(ExpertLayouts, WithACapacityMoveAsMuchWhateverIsChosen) {
+  const auto model = [](const std::string& options) {
+    return "moe(" + kShape + ", experts=4, top_k=2, " + options + ")";
+  };
+  for (int64_t expert = 2; expert <= comm->size(); expert *= 2) {
+    for (const std::string strategy : {"ddp", "fsdp"})
+      for (const std::string options :
+           {"capacity=1, routing=balanced", "capacity=2, routing=zipf", "capacity=4"})
+        expect_equal({.model = model(options),
+                      .strategy = strategy,
+                      .accumulation = 2,
+                      .recompute = 1,
+                      .expert = expert});
+    const Layout layout{.model = model("capacity=1.25"), .accumulation = 2, .expert = expert};
+    const Point point = point_of(layout, comm->size());
+    TrainingSetup setup(point, *comm);
+    setup.allocate();
+    setup.state->publish();
+    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
+    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    comm->reset_traffic();
+    setup.executor->step([&] { return loader.next(); });
+    double of_experts = 0, of_all = 0;
+    for (const strategies::CollectiveCall& call : setup.state->program().calls) {
+      of_all += call.ring_bytes();
+      if (call.dimension == specs::Dimension::expert) of_experts += call.ring_bytes();
+    }
+    EXPECT_DOUBLE_EQ(comm->traffic().ring_bytes, of_all);
+    // 3 layers, 2 micro-batches of 2 samples, 4 experts that take 7 of each: 1.25 x 11 tokens x 2 / 4,
+    // rounded up.
+    const double rows = 3 * 2 * 2 * 4 * 7, share = static_cast<double>(expert - 1) / expert;
+    EXPECT_DOUBLE_EQ(of_experts, rows * 2 * (2 * kModelWidth + 1) * 8 * share);
+  }
+}
+
 // Experts, tokens and gradients of a layer that two or four ranks share, against each rank's own tokens with
 // all experts. Logits: as they come, one expert that all tokens choose, experts of the last rank that nobody
-// chooses, equal logits.
+// chooses, equal logits. With a capacity, the copies that an expert does not take have no weight on one
+// device.
 TEST_F(ExpertLayouts, RouteAsOneDeviceDoes) {
   constexpr int64_t kTokens = 13, kExperts = 8, kWidth = 24, kInner = 20;
   const int64_t ranks = comm->size(), own = kExperts / ranks;
@@ -174,6 +287,10 @@ TEST_F(ExpertLayouts, RouteAsOneDeviceDoes) {
   bool returns = false;
   model.communicate = [&](specs::Dimension, specs::Collective what, const at::Tensor& out,
                           const at::Tensor& in) {
+    if (what == specs::Collective::all_to_all) {
+      comm->run({.what = what, .out = out.view(-1), .in = in.view(-1)});
+      return;
+    }
     specs::Parts::Rows rows = sent;
     for (size_t from = 0; from < sent.size(); ++from)
       for (size_t to = 0; to < sent.size(); ++to)
@@ -189,8 +306,8 @@ TEST_F(ExpertLayouts, RouteAsOneDeviceDoes) {
   const at::Tensor all[] = {weight({kExperts, kInner, kWidth}), weight({kExperts, kInner, kWidth}),
                             weight({kExperts, kWidth, kInner})};
   for (const std::string routing : {"free", "one", "none on the last rank", "equal"})
-    for (const int64_t top_k : {1, 2}) {
-      SCOPED_TRACE(routing + ", top_k " + std::to_string(top_k));
+    for (const auto& [top_k, capacity] : {std::pair(1, 0), {2, 0}, {1, 2}, {2, 3}, {2, 13}}) {
+      SCOPED_TRACE(fmt::format("{}, top_k {}, capacity {}", routing, top_k, capacity));
       at::manual_seed(17 + comm->rank());
       const at::Tensor x = at::randn({kTokens, kWidth}, at::kDouble).requires_grad_(true);
       at::Tensor logits = at::randn({kTokens, kExperts}, at::kDouble);
@@ -208,15 +325,23 @@ TEST_F(ExpertLayouts, RouteAsOneDeviceDoes) {
           sent[static_cast<size_t>(from)][static_cast<size_t>(to)] =
               of_ranks.view({ranks, ranks, own})[from][to].sum().item<int64_t>();
 
+      at::Tensor is_taken = at::ones({kTokens * top_k}, at::kDouble);
+      for (int64_t expert = 0; expert < kExperts; ++expert) {
+        const auto end = routes.ends[expert].item<int64_t>(), begin = end - counts[expert].item<int64_t>();
+        for (int64_t place = begin + capacity; capacity > 0 && place < end; ++place)
+          is_taken[routes.order[place].item<int64_t>()] = 0;
+      }
       const auto results = [&](bool over_ranks) {
         std::vector<at::Tensor> inputs = {x, logits};
         for (const at::Tensor& whole : all) {
           const at::Tensor part = over_ranks ? whole.narrow(0, comm->rank() * own, own) : whole;
           inputs.push_back(part.clone().requires_grad_(true));
         }
-        const at::Tensor y =
-            over_ranks ? experts_over_ranks(x, inputs[2], inputs[3], inputs[4], routes, counts, model)
-                       : experts(x, inputs[2], inputs[3], inputs[4], routes);
+        Routing taken = routes;
+        taken.weights = routes.weights * is_taken.view({-1, top_k});
+        const at::Tensor y = over_ranks ? experts_over_ranks(x, inputs[2], inputs[3], inputs[4], routes,
+                                                             counts, capacity, model)
+                                        : experts(x, inputs[2], inputs[3], inputs[4], taken);
         std::vector<at::Tensor> found = torch::autograd::grad(
             {y}, inputs, {at::linspace(-1, 1, y.numel(), y.options()).view_as(y)}, /*retain_graph=*/true);
         found.push_back(y.detach());
@@ -323,9 +448,9 @@ TEST_F(ExpertLayouts, WouldNotPassWithAMistake) {
 // the others do, in which no token moves where a count was gathered after the failure.
 TEST_F(ExpertLayouts, ARankThatFailsInsideABlockLeavesNoneWaiting) {
   constexpr int64_t kNever = -1;
-  const auto two_steps = [&](int64_t fails_at, int64_t recompute) {
-    const Point point = point_of(
-        {.model = kFourExperts, .accumulation = 2, .recompute = recompute, .expert = 2}, comm->size());
+  const auto two_steps = [&](const std::string& model_text, int64_t fails_at, int64_t recompute) {
+    const Point point =
+        point_of({.model = model_text, .accumulation = 2, .recompute = recompute, .expert = 2}, comm->size());
     TrainingSetup setup(point, *comm);
     setup.allocate();
     setup.state->publish();
@@ -351,10 +476,11 @@ TEST_F(ExpertLayouts, ARankThatFailsInsideABlockLeavesNoneWaiting) {
     EXPECT_EQ(setup.executor->failure() != nullptr, fails_at != kNever && comm->rank() == 0);
     return comm->traffic().num_operations;
   };
-  for (const int64_t recompute : {0, 1}) {
-    const int64_t expected = two_steps(kNever, recompute);
+  const std::string with_capacity = "moe(" + kShape + ", experts=4, top_k=2, capacity=1)";
+  for (const auto& [model, recompute] : {std::pair(kFourExperts, 0), {kFourExperts, 1}, {with_capacity, 1}}) {
+    const int64_t expected = two_steps(model, kNever, recompute);
     for (const int64_t fails_at : {0, 1, 2, 4, 9, 10, 13, 14, 20, 29, 30, 31})
-      EXPECT_EQ(two_steps(fails_at, recompute), expected) << fails_at;
+      EXPECT_EQ(two_steps(model, fails_at, recompute), expected) << fails_at;
   }
 }
 
@@ -363,18 +489,16 @@ TEST_F(ExpertLayouts, SayWhatIsImpossible) {
     return strategies::layout_impossible(point_of(layout, comm->size()));
   };
   EXPECT_EQ(reason({.model = kFourExperts, .expert = 2}), "");
-  EXPECT_EQ(reason({.model = kFourExperts, .strategy = "zero3", .expert = 2}),
-            "zero3 does not let ranks share experts; take strategy ddp or fsdp(shard=optimizer)");
+  EXPECT_EQ(reason({.model = kFourExperts, .strategy = "single", .expert = 2}),
+            "single leaves copies by themselves, and expert ranks have a part of the experts each; take ddp");
   for (const auto& [strategy, text] :
        {std::pair("ddp", ""),
         {"ddp(reduction=int8)",
          "reduction int8 sums every bucket over all ranks, and fewer ranks have the same experts; take "
          "reduction plain"},
-        {"fsdp(shard=optimizer)", ""},
-        {"fsdp",
-         "shard full does not work yet where ranks share experts; take shard optimizer, or strategy ddp"},
-        {"fsdp(shard=optimizer, group=1)",
-         "groups do not work yet where ranks share experts; leave the option group out"}}) {
+        {"fsdp", ""},
+        {"hpz(group=2)", ""},
+        {"zero3", ""}}) {
     const Point point = point_of({.model = kFourExperts, .strategy = strategy, .expert = 2}, comm->size());
     EXPECT_EQ(
         strategies::strategy(point.training.strategy.name).impossible(strategies::RankStep(point).input()),

@@ -1,5 +1,5 @@
-// Compares the peak memory of each rank of a pipeline, apart from the memory of its program, with the formula
-// for activations, under every schedule.
+// Compares the peak memory of each rank of a pipeline under every schedule, and of ranks that share experts,
+// apart from the memory of their programs, with the formula for activations.
 // RANKS 2
 #include "device/meter.h"
 #include "strategies/activations.h"
@@ -64,6 +64,27 @@ class PipelineMemory : public Layouts {
         << to_text(point) << ", stage " << comm->rank() << ": measured " << held << ", predicted " << formula;
   }
 };
+
+// Where a rule of routing or a capacity says how many rows experts get, the formula is that of the busiest
+// rank.
+TEST_F(PipelineMemory, OfSharedExpertsIsThatOfTheBusiestRank) {
+  for (const std::string options : {"routing=balanced", "routing=hot(experts=2, share=0.75)",
+                                    "routing=hot(experts=2, share=0)", "capacity=1.25", "capacity=0.5"})
+    for (const std::string strategy : {"ddp", "fsdp"}) {
+      const Layout layout{.model =
+                              "moe(layers=4, width=64, heads=4, kv_heads=2, inner=88, sequence=64, "
+                              "vocabulary=256, experts=4, top_k=1, " +
+                              options + ")",
+                          .strategy = strategy,
+                          .accumulation = 2,
+                          .optimizer = "sgd(lr=0.01)",
+                          .precision = "fp32",
+                          .expert = 2};
+      const Point point = sized(layout, comm->size());
+      const double formula = predicted(point), held = world.max(measured(point));
+      EXPECT_NEAR(formula / held, 1, 0.05) << options << ", " << strategy;
+    }
+}
 
 TEST_F(PipelineMemory, OfEveryScheduleIsTheFormulas) {
   for (const char* model :

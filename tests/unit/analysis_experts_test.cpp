@@ -32,6 +32,22 @@ TEST(Experts, AreARowForEachLayerOfEachPoint) {
   EXPECT_EQ(number(1, "idle"), 0);
 }
 
+// Two ranks with four samples each, of ten tokens that go to one expert: 80 copies in a layer. With experts
+// over two ranks, a rank has two of the four.
+TEST(Experts, SayWhatWasDroppedAndWhichRankIsBusiest) {
+  Record record = loaded({10, 30, 0, 0, 20, 20, 20, 20});
+  record.point.training.expert = 2;
+  record.point.training.model =
+      choice_from_text("moe(layers=2, sequence=10, experts=4, top_k=1, capacity=1, routing=zipf)");
+  const std::vector<StudyData> studies = {study_of({record})};
+  const Table table = experts_table(merge_repeats(studies));
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(cell(table, 0, "dropped").value.get<double>(), 50);
+  EXPECT_EQ(cell(table, 1, "dropped").value.get<double>(), 0);
+  EXPECT_EQ(cell(table, 0, "busiest rank / mean").value.get<double>(), 2);
+  EXPECT_EQ(cell(table, 1, "busiest rank / mean").value.get<double>(), 1);
+}
+
 TEST(Experts, OfOtherModelsAreNoTable) {
   const std::vector<StudyData> studies = {study_of({training_record("ddp", 2, 4, 0.1)})};
   EXPECT_TRUE(experts_table(merge_repeats(studies)).rows.empty());

@@ -6,19 +6,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "specs/models/llama.h"
 #include "specs/models/parameters.h"
+#include "specs/models/routing.h"
 
 namespace shardmark::specs {
 
 MoeShape moe_shape(const Options& options) {
-  const MoeShape s{integer(options, "experts"), integer(options, "top_k"), integer(options, "shared_inner"),
-                   options.at("aux_loss").get<double>()};
+  const MoeShape s{
+      integer(options, "experts"),          integer(options, "top_k"),
+      integer(options, "shared_inner"),     options.at("aux_loss").get<double>(),
+      options.at("capacity").get<double>(), choice_from_text(options.at("routing").get<std::string>())};
   if (s.top_k > s.experts)
     throw UsageError(fmt::format(
         "moe: top_k {} is more than experts {}; a token goes to top_k different ones", s.top_k, s.experts));
+  if (!is_learned(s.routing)) expert_shares(s.routing, s.experts, s.top_k, 0);
   return s;
+}
+
+int64_t expert_capacity(const MoeShape& moe, int64_t tokens_per_sample) {
+  constexpr double kRounding = 1e-9;
+  const double mean = static_cast<double>(tokens_per_sample * moe.top_k) / static_cast<double>(moe.experts);
+  return static_cast<int64_t>(std::ceil(moe.capacity * mean - kRounding));
 }
 
 namespace {
@@ -36,6 +47,11 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
   const std::string name = layer + ".block_sparse_moe", experts = name + ".experts.*";
   const auto c = static_cast<double>(s.width), e = static_cast<double>(moe.experts);
   const auto k = static_cast<double>(moe.top_k), i = static_cast<double>(s.inner);
+  const auto capacity = static_cast<double>(expert_capacity(moe, s.sequence));
+  // Rows that experts compute for each token: its copies, or with a capacity that many for each expert.
+  const double rows = capacity > 0 ? e * capacity / static_cast<double>(s.sequence) : k;
+  // With a capacity the rows are kept with their weights, and where each is and where each copy went.
+  const double kept_rows = capacity > 0 ? rows * (c + 1) : 0, indices = capacity > 0 ? rows + k : 0;
   // What a layer keeps: gate and up of each chosen expert, the weights of the chosen experts, and the
   // probabilities of all experts for the auxiliary loss. Its indices: which experts a token has chosen, and
   // where its copies are in the order by expert. What a backward in two parts defers: for each chosen expert
@@ -46,10 +62,10 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
                      experts_matrix(moe, experts + ".w3.weight", {s.inner, s.width}, 0.02),
                      experts_matrix(moe, experts + ".w2.weight", {s.width, s.inner}, llama_residual(s))},
       .forward_flops = 2 * c * e + 6 * k * c * i,
-      .activation_elements = 2 * k * i + k + (moe.aux_loss > 0 ? e : 0),
-      .working_elements = k * (c + 4 * i),
-      .indices = 2 * k,
-      .deferred_elements = 3 * k * i + e};
+      .activation_elements = 2 * rows * i + k + kept_rows + (moe.aux_loss > 0 ? e : 0),
+      .working_elements = rows * (c + 4 * i) + kept_rows,
+      .indices = 2 * k + indices,
+      .deferred_elements = 3 * rows * i + e};
   if (moe.shared_inner == 0) return mlp;
   const LlamaMlp shared = swiglu_mlp(s, name + ".shared_expert", moe.shared_inner);
   mlp.parameters.insert(mlp.parameters.end(), shared.parameters.begin(), shared.parameters.end());
@@ -72,8 +88,15 @@ ModelTable moe_table(const Options& options) {
   for (const GroupSpec& group : table.groups)
     if (std::any_of(group.parameters.begin(), group.parameters.end(),
                     [](const ParameterSpec& parameter) { return parameter.is_of_experts(); }))
-      table.blocks[static_cast<size_t>(group.first_block)].expert_tokens =
-          ExpertTokens{moe.experts, shape.sequence * moe.top_k, shape.width};
+      table.blocks[static_cast<size_t>(group.first_block)].expert_tokens = ExpertTokens{
+          .experts = moe.experts,
+          .copies = shape.sequence * moe.top_k,
+          .width = shape.width,
+          .capacity = expert_capacity(moe, shape.sequence),
+          .shares = is_learned(moe.routing) ? std::vector<double>()
+                                            : expert_shares(moe.routing, moe.experts, moe.top_k, 0),
+          .kept_of_row = 2 * static_cast<double>(shape.inner),
+          .working_of_row = static_cast<double>(shape.width + 4 * shape.inner)};
   table.flops_formula = llama_flops_formula(
       "width x experts for the router, top_k x 3 width x inner for the experts that a token goes to, and "
       "3 width x shared_inner");
@@ -101,7 +124,22 @@ ModelSpec moe_spec(const std::string& description, const LlamaShape& size) {
         "over the micro-batch of a rank; it moves gradients and is no part of the loss that is shown",
         {},
         0,
-        1e3}});
+        1e3},
+       {"capacity",
+        OptionType::number,
+        0.0,
+        "what an expert takes of the copies of a rank's tokens in a micro-batch, in multiples of the mean; "
+        "more are dropped, fewer are filled up with zeros, and ranks that share experts exchange equally "
+        "much; "
+        "0: as many as are sent to it, and none is dropped",
+        {},
+        0,
+        4096},
+       {.key = "routing",
+        .type = OptionType::choice,
+        .default_value = "learned",
+        .description = "which experts a token goes to",
+        .kind = routing_kind}});
   return {description, std::move(options), moe_table};
 }
 

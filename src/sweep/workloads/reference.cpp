@@ -60,6 +60,7 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
 
   ReferenceRun run;
   for (int64_t step = 0; step < kReferenceSteps; ++step) {
+    model->step = step;
     const auto batches = batches_of_step(point, source, replica, step);
     model->loss_gradient = [&](at::ScalarType type) {
       return at::full({}, 1 / static_cast<double>(batches.size()), at::TensorOptions(device).dtype(type));

@@ -1,0 +1,162 @@
+// The rules' shares, and the assignment of tokens to experts by shares.
+#include "specs/models/routing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "base/error.h"
+#include "specs/models/parameters.h"
+
+namespace shardmark::specs {
+namespace {
+
+// Gives every expert at most `most`. What is too much goes to the others, in proportion to their shares.
+void cap(std::vector<double>& shares, double most) {
+  std::vector<bool> full(shares.size());
+  for (bool changed = true; changed;) {
+    changed = false;
+    double left = 1, of_others = 0;
+    for (size_t e = 0; e < shares.size(); ++e) full[e] ? left -= most : of_others += shares[e];
+    for (size_t e = 0; e < shares.size(); ++e)
+      if (!full[e]) shares[e] *= left / of_others;
+    for (size_t e = 0; e < shares.size(); ++e)
+      if (!full[e] && shares[e] > most) {
+        shares[e] = most;
+        full[e] = changed = true;
+      }
+  }
+}
+
+std::vector<double> balanced_shares(const Options&, int64_t experts, int64_t, int64_t) {
+  return std::vector<double>(static_cast<size_t>(experts), 1.0 / static_cast<double>(experts));
+}
+
+std::vector<double> zipf_shares(const Options& options, int64_t experts, int64_t top_k, int64_t) {
+  std::vector<double> shares;
+  for (int64_t e = 1; e <= experts; ++e)
+    shares.push_back(std::pow(static_cast<double>(e), -options.at("exponent").get<double>()));
+  cap(shares, 1.0 / static_cast<double>(top_k));
+  return shares;
+}
+
+std::vector<double> hot_shares(const Options& options, int64_t experts, int64_t top_k, int64_t step) {
+  const int64_t hot = integer(options, "experts");
+  const auto share = options.at("share").get<double>();
+  if (hot >= experts)
+    throw UsageError(
+        fmt::format("routing hot: {} of {} experts are hot; at least one has to be left", hot, experts));
+  const double each = share / static_cast<double>(hot);
+  const double other = (1 - share) / static_cast<double>(experts - hot);
+  constexpr double kRounding = 1e-12;
+  if (const double most = 1.0 / static_cast<double>(top_k) + kRounding; each > most || other > most)
+    throw UsageError(
+        fmt::format("routing hot: a share of {:g} for {} of {} experts gives an expert {:.3g} of the copies, "
+                    "and with top_k "
+                    "{} it can get at most {:.3g}; take a share from {:.3g} to {:.3g}",
+                    share, hot, experts, std::max(each, other), top_k, 1.0 / static_cast<double>(top_k),
+                    std::max(0.0, 1 - static_cast<double>(experts - hot) / static_cast<double>(top_k)),
+                    std::min(1.0, static_cast<double>(hot) / static_cast<double>(top_k))));
+  const int64_t first = options.at("moves").get<bool>() ? step * hot % experts : 0;
+  std::vector<double> shares(static_cast<size_t>(experts), other);
+  for (int64_t e = 0; e < hot; ++e) shares[static_cast<size_t>((first + e) % experts)] = each;
+  return shares;
+}
+
+// How many copies each expert gets of `copies`: its share, rounded so that the sum is right (largest
+// remainders). No more than the number of tokens.
+std::vector<int64_t> rounded(const std::vector<double>& shares, int64_t copies) {
+  std::vector<int64_t> counts;
+  std::vector<std::pair<double, size_t>> remainders;
+  int64_t left = copies;
+  for (size_t e = 0; e < shares.size(); ++e) {
+    const double exact = shares[e] * static_cast<double>(copies);
+    // A share that is a whole number of copies apart from rounding is that number.
+    const double whole = std::floor(exact + 1e-6);
+    counts.push_back(static_cast<int64_t>(whole));
+    left -= counts.back();
+    remainders.emplace_back(whole - exact, e);
+  }
+  std::stable_sort(remainders.begin(), remainders.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < static_cast<size_t>(left); ++i) ++counts[remainders[i].second];
+  return counts;
+}
+
+}  // namespace
+
+const std::map<std::string, RoutingSpec>& routing_specs() {
+  static const std::map<std::string, RoutingSpec> table = {
+      {"learned", {"the router's choice: the top_k experts with the largest logits"}},
+      {"balanced", {"every expert gets equally many tokens", {}, balanced_shares}},
+      {"zipf",
+       {"expert i gets a share in proportion to 1 / i^exponent",
+        {{"exponent", OptionType::number, 1.0, "0: equally many; larger: more for the first", {}, 0, 16}},
+        zipf_shares}},
+      {"hot",
+       {"the first experts get a share of their own, and all others equally much of the rest",
+        {{"experts",
+          OptionType::integer,
+          1,
+          "how many: 1 for a hot expert, or as many as a rank has for a hot rank",
+          {},
+          1,
+          4096},
+         {"share",
+          OptionType::number,
+          0.5,
+          "of the copies of tokens, for all of them together; 0: experts, or a rank, without any",
+          {},
+          0,
+          1},
+         {"moves", OptionType::boolean, false, "whether it is the next experts' turn in each step"}},
+        hot_shares}},
+  };
+  return table;
+}
+
+const ChoiceKind& routing_kind() {
+  static const ChoiceKind kind = [] {
+    ChoiceKind all{"routing", {}, [](const std::string& name) -> const OptionTable& {
+                     return routing_specs().at(name).options;
+                   }};
+    for (const auto& [name, spec] : routing_specs()) all.names.push_back(name);
+    return all;
+  }();
+  return kind;
+}
+
+bool is_learned(const Choice& routing) { return routing.name == "learned"; }
+
+bool moves(const Choice& routing) {
+  return routing.options.contains("moves") && routing.options.at("moves").get<bool>();
+}
+
+std::vector<double> expert_shares(const Choice& routing, int64_t experts, int64_t top_k, int64_t step) {
+  return routing_specs().at(routing.name).shares(routing.options, experts, top_k, step);
+}
+
+// The copies are laid out by expert and dealt to tokens in turn, so that those of one expert, which are no
+// more than there are tokens, go to different ones.
+std::vector<int64_t> experts_of_tokens(const Choice& routing, const RoutedTokens& of, int64_t layer,
+                                       int64_t step) {
+  const std::vector<int64_t> counts =
+      rounded(expert_shares(routing, of.experts, of.top_k, step), of.tokens * of.top_k);
+  std::vector<int64_t> tokens(static_cast<size_t>(of.tokens));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  std::mt19937_64 random(static_cast<uint64_t>(layer));
+  for (size_t i = tokens.size(); i > 1; --i) std::swap(tokens[i - 1], tokens[random() % i]);
+  std::vector<int64_t> experts(static_cast<size_t>(of.tokens * of.top_k));
+  int64_t copy = 0;
+  for (size_t e = 0; e < counts.size(); ++e)
+    for (int64_t i = 0; i < counts[e]; ++i, ++copy)
+      experts[static_cast<size_t>(tokens[static_cast<size_t>(copy % of.tokens)] * of.top_k +
+                                  copy / of.tokens)] = static_cast<int64_t>(e);
+  return experts;
+}
+
+}  // namespace shardmark::specs
