@@ -18,8 +18,7 @@ Batch Model::prepared(const Batch& batch) const {
   Batch ready = batch.on(device_);
   if (ready.inputs.is_floating_point()) ready.inputs = ready.inputs.to(dtype_);
   const specs::Split& split = table_.split;
-  // Only documents and context parallelism need a mask; otherwise attention is plainly causal.
-  if (!ready.masks_documents && split.context == 1) return ready;
+  if (!ready.masks_documents && split.context == 1) return ready;  // attention is plainly causal
   const int64_t length = ready.inputs.size(1);
   const at::Tensor all = at::arange(length, ready.inputs.options()).unsqueeze(0);
   const at::Tensor tokens = own_tokens(split, all);
@@ -29,6 +28,7 @@ Batch Model::prepared(const Batch& batch) const {
     ready.positions =
         ready.positions.defined() ? own_tokens(split, ready.positions) : tokens.expand(ready.inputs.sizes());
   }
+  if (!needs_mask(*this, ready)) return ready;
   const at::Tensor position_ids = ready.masks_documents ? ready.positions : tokens;
   ready.mask = attention_mask(tokens, position_ids, length, dtype_);
   return ready;

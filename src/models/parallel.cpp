@@ -204,20 +204,52 @@ at::Tensor own_tokens(const specs::Split& split, const at::Tensor& of_sample) {
   return at::cat({at_part(split.context_index), at_part(2 * split.context - 1 - split.context_index)}, 1);
 }
 
+namespace {
+
+// All-gathers what a context-parallel rank has of several tensors [B, T, ...] to those of the whole sequence,
+// in order. In backward, their gradients are reduce-scattered. Together they are [c, tensor, B, first or
+// second part, T / 2, ...]; the second parts of the ranks are in reverse order.
+struct GatherSequence : torch::autograd::Function<GatherSequence> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& keys, const at::Tensor& values,
+                               const c10::intrusive_ptr<OfModel>& of) {
+    keep(ctx, of);
+    const at::Tensor all = gathered(*of, at::stack({keys, values})).view(shape_of_all(*of, keys, 1));
+    variable_list whole;
+    for (const int64_t which : {0, 1}) {
+      const at::Tensor one = all.select(1, which);
+      const at::Tensor parts = at::cat({one.select(2, 0), one.select(2, 1).flip(0)});  // [2 c, B, T / 2, ...]
+      whole.push_back(parts.transpose(0, 1).flatten(1, 2));
+    }
+    return whole;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list outputs) {
+    const OfModel& of = kept(ctx);
+    const int64_t ranks = ranks_of(of);
+    const at::Tensor all = at::empty(shape_of_all(of, outputs[0], ranks), outputs[0].options());
+    for (const int64_t which : {0, 1}) {
+      const at::Tensor parts = outputs[which].unflatten(1, {2 * ranks, -1}).transpose(0, 1);
+      all.select(1, which).select(2, 0).copy_(parts.narrow(0, 0, ranks));
+      all.select(1, which).select(2, 1).copy_(parts.narrow(0, ranks, ranks).flip(0));
+      outputs[which].reset();
+    }
+    const at::Tensor own = scattered_sum(of, all).view({2, all.size(2), -1, all.size(5), all.size(6)});
+    return {own[0], own[1], {}};
+  }
+
+ private:
+  // x has the tokens of `shares` ranks.
+  static std::vector<int64_t> shape_of_all(const OfModel& of, const at::Tensor& x, int64_t shares) {
+    return {ranks_of(of), 2, x.size(0), 2, x.size(1) / (2 * shares), x.size(2), x.size(3)};
+  }
+};
+
+}  // namespace
+
 std::pair<at::Tensor, at::Tensor> of_whole_sequence(const Model& model, const at::Tensor& keys,
                                                     const at::Tensor& values) {
-  const int64_t ranks = model.table().split.context;
-  if (ranks == 1) return {keys, values};
-  // [c, keys or values, B, first or second part, T / 2, K, D]. The second parts of the ranks are in reverse
-  // order.
-  const at::Tensor all = GatherForward::apply(at::stack({keys, values}), over(model, Dimension::context))
-                             .view({ranks, 2, keys.size(0), 2, keys.size(1) / 2, keys.size(2), keys.size(3)});
-  const auto whole = [&](int64_t which) {
-    const at::Tensor one = all.select(1, which);
-    const at::Tensor parts = at::cat({one.select(2, 0), one.select(2, 1).flip(0)});  // [2 c, B, T / 2, K, D]
-    return parts.transpose(0, 1).flatten(1, 2);
-  };
-  return {whole(0), whole(1)};
+  if (model.table().split.context == 1) return {keys, values};
+  const variable_list whole = GatherSequence::apply(keys, values, over(model, Dimension::context));
+  return {whole[0], whole[1]};
 }
 
 namespace {

@@ -66,9 +66,8 @@ class Activations {
     const double values =
         double(std::accumulate(sample.input.begin(), sample.input.end(), int64_t{1}, std::multiplies<>()));
     if (sample.kind != specs::SampleShape::Kind::tokens) return batch_ * element_ * values;
-    const auto context = double(model_.split.context);  // the mask is shared by all layers
-    if (masks_documents_) return batch_ * element_ * values * values / context;
-    return context > 1 ? element_ * values * values / context : 0;  // tokens take far fewer bytes
+    // The mask is shared by all layers. Tokens take far fewer bytes.
+    return masks_documents_ ? batch_ * element_ * values * values / double(model_.split.context) : 0;
   }
 
  private:

@@ -119,6 +119,15 @@ TEST_F(PipelineMemory, IsWithoutOutputsThatWereSent) {
   EXPECT_NEAR(predicted(point) / held, 1, 0.2);
 }
 
+// A mask of half of the scores would take 2 MiB, and each layer keeps about as much.
+TEST_F(PipelineMemory, OfContextRanksHasNoMask) {
+  for (const char* model :
+       {"gpt2(layers=2, width=8, heads=2, sequence=1024, vocabulary=32)",
+        "llama(layers=2, width=8, heads=2, kv_heads=1, inner=16, sequence=1024, vocabulary=32)"})
+    expect_near(
+        {.model = model, .accumulation = 1, .optimizer = "sgd(lr=0.01)", .precision = "fp32", .context = 2});
+}
+
 // The logits of a rank's part of the vocabulary are held in bf16 and in fp32, and their exponentials or
 // gradients need further memory.
 TEST_F(PipelineMemory, OfTensorRanksIn16Bits) {

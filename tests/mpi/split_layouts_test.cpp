@@ -1,6 +1,7 @@
 // Training equals that on one device also with tensor, sequence and context parallelism, with every strategy
 // and with pipelines.
 // RANKS 2 4
+#include "tests/mpi/attention_checks.h"
 #include "tests/mpi/layouts_fixture.h"
 #include "train/evaluation.h"
 
@@ -34,9 +35,20 @@ TEST_F(Layouts, TensorParallelOfGroupedQueriesEqualsSingle) {
 }
 
 TEST_F(Layouts, ContextParallelEqualsSingle) {
-  for (int64_t context = 2; context <= comm->size(); context *= 2)
+  for (int64_t context = 2; context <= comm->size(); context *= 2) {
     for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama})
       expect_equal({.model = model, .context = context});
+    for (const std::string kv_heads : {"1", "2"})
+      expect_equal({.model = "llama(" + kSplitShape + ", kv_heads=" + kv_heads + ", inner=20)",
+                    .recompute = 1,
+                    .context = context});
+  }
+}
+
+TEST_F(Layouts, AttentionOfContextRanksIsThatWithAMask) {
+  expect_attention_is_that_with_a_mask(at::kCPU, at::kDouble, 1e-12);
+  expect_attention_is_that_with_a_mask(at::kCPU, at::kFloat, 1e-5);
+  expect_attention_is_that_with_a_mask(at::kCPU, at::kBFloat16, 0.04);
 }
 
 TEST_F(Layouts, SplitModelsOfEveryStrategyEqualSingle) {
