@@ -20,7 +20,7 @@
 #include "plan/suite.h"
 #include "schema/json.h"
 #include "specs/collectives.h"
-#include "specs/models/routing.h"
+#include "specs/routing.h"
 #include "specs/specs.h"
 #include "strategies/reductions/reduction.h"
 #include "strategies/strategy.h"

@@ -6,7 +6,7 @@
 #include "models/kept_model.h"
 #include "models/layers.h"
 #include "models/llama.h"
-#include "specs/models/routing.h"
+#include "specs/routing.h"
 
 namespace shardmark::moe {
 namespace {

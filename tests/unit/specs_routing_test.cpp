@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "specs/model_table.h"
-#include "specs/models/routing.h"
+#include "specs/routing.h"
 
 namespace shardmark::specs {
 namespace {

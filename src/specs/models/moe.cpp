@@ -10,7 +10,7 @@
 
 #include "specs/models/llama.h"
 #include "specs/models/parameters.h"
-#include "specs/models/routing.h"
+#include "specs/routing.h"
 
 namespace shardmark::specs {
 

@@ -9,7 +9,7 @@ struct MoeShape {
   int64_t experts, top_k, shared_inner;
   double aux_loss;
   double capacity;  // of an expert, in multiples of the mean of copies; 0: as many as are sent to it
-  Choice routing;   // specs/models/routing.h
+  Choice routing;   // specs/routing.h
 };
 
 // Reads the shape from resolved options. Throws UsageError if top_k is larger than the number of experts, or

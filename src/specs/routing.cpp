@@ -1,5 +1,5 @@
 // The rules' shares, and the assignment of tokens to experts by shares.
-#include "specs/models/routing.h"
+#include "specs/routing.h"
 
 #include <fmt/format.h>
 
