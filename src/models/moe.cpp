@@ -6,6 +6,7 @@
 #include "models/kept_model.h"
 #include "models/layers.h"
 #include "models/llama.h"
+#include "models/parallel.h"
 #include "specs/routing.h"
 
 namespace shardmark::moe {
@@ -41,9 +42,10 @@ class RuledChoices {
       step_ = model_.step;
       const std::vector<int64_t> experts =
           specs::experts_of_tokens(shape_.routing, {shape_.experts, shape_.top_k, tokens}, layer_, step_);
-      of_sample_ = at::tensor(experts, at::kLong).view({tokens, shape_.top_k}).to(model_.device());
+      const at::Tensor of_all = at::tensor(experts, at::kLong).view({1, tokens, shape_.top_k});
+      of_sample_ = own_tokens(model_.table().split, of_all).squeeze(0).to(model_.device());
     }
-    return of_sample_.repeat({num_tokens / tokens, 1});
+    return of_sample_.repeat({num_tokens / of_sample_.size(0), 1});
   }
 
  private:

@@ -77,7 +77,8 @@ class RegionCalls {
   // weight that its token gives the expert, and so does the gradient of the weight on the way back:
   // models/dispatch.cpp. If experts have a capacity, every rank sends that many to each, and nothing is told.
   void add_expert_tokens(BlockSpec& block) const {
-    const int64_t experts = block.expert_tokens->experts, copies = block.expert_tokens->copies;
+    const int64_t experts = block.expert_tokens->experts;
+    const int64_t copies = of_own_tokens(block.expert_tokens->copies);
     const int64_t width = block.expert_tokens->width;
     if (const int64_t capacity = block.expert_tokens->capacity; capacity > 0) {
       const What exchange{Collective::all_to_all, Dimension::expert};
@@ -153,7 +154,8 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
     // much as it sends. What it sends, and what comes back, is freed. The table is that of the busiest rank,
     // if a rule says which that is. Rows for experts with a capacity are kept on one device, too.
     if (tokens.capacity == 0) {
-      const auto copies = static_cast<double>(tokens.copies), row = static_cast<double>(tokens.width + 1);
+      const auto copies = static_cast<double>(tokens.copies) / context,
+                 row = static_cast<double>(tokens.width + 1);
       const double received = copies * tokens.of_busiest(split.expert);
       block.indices += received;
       block.activation_elements += received * row + (received - copies) * tokens.kept_of_row;
@@ -165,8 +167,17 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
 }
 
 bool has_cuts(const ModelTable& table) {
-  return std::any_of(table.blocks.begin(), table.blocks.end(),
-                     [](const BlockSpec& block) { return !block.regions.empty(); });
+  return std::any_of(table.groups.begin(), table.groups.end(), [](const GroupSpec& group) {
+    return std::any_of(group.parameters.begin(), group.parameters.end(),
+                       [](const ParameterSpec& parameter) { return parameter.cut.has_value(); });
+  });
+}
+
+// Whether the blocks' experts need all tokens of a micro-batch.
+bool needs_all_tokens(const ModelTable& table) {
+  return std::any_of(table.blocks.begin(), table.blocks.end(), [](const BlockSpec& block) {
+    return block.expert_tokens && block.expert_tokens->needs_all_tokens;
+  });
 }
 
 bool has_attention(const ModelTable& table) {
@@ -249,7 +260,12 @@ std::string split_impossible(const std::string& name, const ModelTable& whole, c
     return fmt::format("the blocks of {} are not cut over tensor ranks; those of gpt2, llama and mlp are",
                        name);
   if (split.context > 1 && !has_attention(whole))
-    return fmt::format("samples of {} are not cut over context ranks; those of gpt2 and llama are", name);
+    return fmt::format("samples of {} are not cut over context ranks; those of gpt2, llama and moe are",
+                       name);
+  if (split.context > 1 && needs_all_tokens(whole))
+    return "the capacity and the aux_loss of experts are those of whole samples, and context ranks have a "
+           "part "
+           "of each; take 0 for both, or context 1";
   if (const std::string units = uncuttable(whole, split.tensor); !units.empty())
     return fmt::format("tensor {} does not cut the {} of {} evenly; of up to 64 ranks these do: {}",
                        split.tensor, units, name, numbers_that_cut(whole));

@@ -137,8 +137,8 @@ std::string experts_impossible(const Point& point) {
   if (t.expert == 1) return {};
   if (const int64_t copies = specs::mesh_of(point).copies().ranks; copies % t.expert != 0)
     return fmt::format(
-        "expert {} does not divide the number of ranks that train on different samples, which is {}",
-        t.expert, copies);
+        "expert {} does not divide the number of ranks that train on different tokens, which is {}", t.expert,
+        copies);
   if (t.strategy.name == "single")
     return "single leaves copies by themselves, and expert ranks have a part of the experts each; take ddp";
   return {};

@@ -71,6 +71,33 @@ TEST_F(ExpertLayouts, ShardedInPipelinesEqualSingle) {
                     .expert = 2});
 }
 
+// Ranks share sequences and experts: each gives its own tokens to experts of all ranks, or of some.
+TEST_F(ExpertLayouts, OfContextRanksEqualSingle) {
+  for (const std::string routing : {"learned", "zipf", "hot(experts=2, share=0)"}) {
+    const std::string model =
+        "moe(layers=2, width=24, heads=2, kv_heads=1, inner=20, sequence=16, vocabulary=37, experts=4, "
+        "routing=" +
+        routing + ")";
+    for (int64_t context = 2; context <= comm->size(); context *= 2)
+      for (int64_t expert = 1; expert <= comm->size(); expert *= 2)
+        for (const std::string strategy : {"ddp", "fsdp", "zero3"})
+          expect_equal({.model = model,
+                        .strategy = strategy,
+                        .accumulation = 2,
+                        .recompute = 1,
+                        .context = context,
+                        .expert = expert});
+  }
+  if (comm->size() == 4)
+    for (const std::string& schedule : kSchedules)
+      expect_equal({.model = "moe(layers=3, width=24, heads=2, kv_heads=1, inner=20, sequence=16, "
+                             "vocabulary=37, experts=4)",
+                    .pipeline = 2,
+                    .schedule = schedule,
+                    .context = 2,
+                    .expert = 2});
+}
+
 // Where a rule gives tokens to experts, the loads are known: all on one expert of two, none on those of one
 // rank, and those of another rank in each step.
 TEST_F(ExpertLayouts, RoutedByARuleEqualSingle) {
@@ -506,11 +533,15 @@ TEST_F(ExpertLayouts, SayWhatIsImpossible) {
   }
   EXPECT_EQ(reason({.model = "gpt2(layers=1, width=24, heads=3, sequence=11, vocabulary=37)", .expert = 2}),
             "gpt2 has no experts that ranks could share; take moe or moe_8x7b");
+  for (const std::string option : {"capacity=1", "aux_loss=0.1"})
+    EXPECT_EQ(reason({.model = "moe(sequence=16, " + option + ")", .context = 2}),
+              "the capacity and the aux_loss of experts are those of whole samples, and context ranks have a "
+              "part of each; take 0 for both, or context 1");
   EXPECT_EQ(reason({.model = "moe(" + kShape + ", experts=3)", .expert = 2}),
             "expert 2 does not divide the 3 experts of moe");
   EXPECT_EQ(
       reason({.model = "moe(" + kShape + ", experts=9)", .expert = 3}),
-      fmt::format("expert 3 does not divide the number of ranks that train on different samples, which is {}",
+      fmt::format("expert 3 does not divide the number of ranks that train on different tokens, which is {}",
                   comm->size()));
 }
 

@@ -97,8 +97,9 @@ TEST(Split, SaysWhatCannotBeAndWhatWorks) {
             "sequence_parallel needs a model of sequences; mlp has none");
   EXPECT_EQ(reason("resnet", {.tensor = 2}),
             "the blocks of resnet are not cut over tensor ranks; those of gpt2, llama and mlp are");
-  EXPECT_EQ(reason("moe", {.context = 2}),
-            "samples of moe are not cut over context ranks; those of gpt2 and llama are");
+  EXPECT_EQ(reason("moe", {.context = 2}), "");
+  EXPECT_EQ(reason("mlp", {.context = 2}),
+            "samples of mlp are not cut over context ranks; those of gpt2, llama and moe are");
 }
 
 }  // namespace

@@ -80,11 +80,14 @@ ModelTable moe_table(const Options& options) {
   const MoeShape moe = moe_shape(options);
   ModelTable table =
       llama_table(shape, [&](const std::string& layer) { return experts_mlp(shape, moe, layer); });
-  // Experts are not sharded over tensor-parallel ranks, and their load-balancing loss needs all tokens of a
-  // micro-batch.
+  // Neither experts nor the rest are sharded over tensor-parallel ranks. Context-parallel ranks exchange keys
+  // and values, and each gives its own tokens to experts.
   for (GroupSpec& group : table.groups)
     for (ParameterSpec& parameter : group.parameters) parameter.cut = std::nullopt;
-  for (BlockSpec& block : table.blocks) block.regions.clear();
+  for (BlockSpec& block : table.blocks) {
+    std::erase_if(block.regions, [](const Region& region) { return region.keys_values == 0; });
+    for (Region& region : block.regions) region.enters = region.leaves = 0;
+  }
   for (const GroupSpec& group : table.groups)
     if (std::any_of(group.parameters.begin(), group.parameters.end(),
                     [](const ParameterSpec& parameter) { return parameter.is_of_experts(); }))
@@ -96,7 +99,8 @@ ModelTable moe_table(const Options& options) {
           .shares = is_learned(moe.routing) ? std::vector<double>()
                                             : expert_shares(moe.routing, moe.experts, moe.top_k, 0),
           .kept_of_row = 2 * static_cast<double>(shape.inner),
-          .working_of_row = static_cast<double>(shape.width + 4 * shape.inner)};
+          .working_of_row = static_cast<double>(shape.width + 4 * shape.inner),
+          .needs_all_tokens = moe.capacity > 0 || moe.aux_loss > 0};
   table.flops_formula = llama_flops_formula(
       "width x experts for the router, top_k x 3 width x inner for the experts that a token goes to, and "
       "3 width x shared_inner");
