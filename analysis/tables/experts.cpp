@@ -80,11 +80,13 @@ Table experts_table(const MergedPoints& points) {
                {{.name = "busiest rank / mean", .is_optional = true},
                 [](const auto& row) { return cells::number(row.of_busiest_rank(), 3); },
                 "of the tokens that go to the experts of a rank, where ranks share them, over all steps. "
-                "Ranks "
-                "wait for the busiest one in every micro-batch, so they wait for at least as much."},
+                "Without a "
+                "capacity, ranks wait for the busiest one in every micro-batch, so they wait for at least as "
+                "much."},
                {{.name = "dropped", .unit = "%", .is_optional = true},
                 [](const auto& row) { return cells::percent(row.dropped()); },
-                "of the copies of tokens, by experts with a capacity. An expert is given the others."},
+                "the share of the copies of tokens that no expert took, because it had reached its capacity. "
+                "The other columns count those that were taken."},
                {{"idle", ""},
                 [](const auto& row) {
                   return cells::count(std::count(row.tokens.begin(), row.tokens.end(), 0.0));

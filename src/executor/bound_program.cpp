@@ -85,7 +85,7 @@ BoundProgram::BoundProgram(strategies::Program program, ProgramMemory& memory,
 BoundProgram::BoundCall BoundProgram::bound(const strategies::CollectiveCall& call,
                                             const ProcessGroups& process_groups) const {
   Communicator& comm = process_groups.of({call.process_group, call.lane});
-  if (call.inside_block && call.inside_block->row > 0) {  // its tensors have other sizes each time
+  if (call.inside_block && call.inside_block->exchanges_tokens()) {  // its tensors are those of the block
     Call rows;
     rows.what = call.what;
     return {&comm, rows, {}};
@@ -124,8 +124,8 @@ void BoundProgram::communicate(size_t i) {
   OneLaunch launch(*first->comm);
   for (BoundCall* call = first; call != end; ++call) {
     // A block that does not compute has chosen no experts, so that all are taken to get equally many rows.
-    const bool has_rows = is_inside_block(i) && planned(*call).row > 0;
-    call->work = call->comm->start(has_rows ? with_stand_in(*call, nullptr) : call->call);
+    const bool exchanges_tokens = is_inside_block(i) && planned(*call).exchanges_tokens();
+    call->work = call->comm->start(exchanges_tokens ? with_stand_in(*call, nullptr) : call->call);
   }
   launch.end();
 }
@@ -148,9 +148,13 @@ void BoundProgram::call_inside_block(specs::Dimension dimension, Collective what
                                      const at::Tensor& in) {
   BoundCall* const next = next_inside_block();
   ENSURE(next != nullptr, "a block makes a call that its table does not have");
-  const bool has_rows = planned(*next).row > 0;
-  ENSURE(planned(*next).dimension == dimension && planned(*next).what == what &&
-             (has_rows || (next->call.out.numel() == out.numel() && next->call.in.numel() == in.numel())),
+  const specs::BlockCall& plan = planned(*next);
+  const bool has_rows = plan.row > 0;  // as many as tokens have chosen
+  const auto is_planned = [&](const at::Tensor& own, const at::Tensor& bound) {
+    return has_rows || own.numel() == (plan.exchanges_tokens() ? plan.numel : bound.numel());
+  };
+  ENSURE(plan.dimension == dimension && plan.what == what && is_planned(out, next->call.out) &&
+             is_planned(in, next->call.in),
          "a block makes another call than its table says");
   Call call = next->call;
   call.out = out.view(-1);
@@ -233,8 +237,8 @@ Call BoundProgram::with_stand_in(const BoundCall& rows, std::shared_ptr<const sp
 void BoundProgram::end_block() {
   while (BoundCall* const left = next_inside_block()) {
     const specs::BlockCall& call = planned(*left);
-    if (call.row > 0) {
-      left->comm->start(with_stand_in(*left, parts_of(*left))).wait();
+    if (call.exchanges_tokens()) {
+      left->comm->start(with_stand_in(*left, call.row > 0 ? parts_of(*left) : nullptr)).wait();
     } else if (call.dimension == specs::Dimension::expert && call.what == Collective::all_gather) {
       left->call.in.fill_(kFailed);  // in place of counts
       left->comm->start(left->call).wait();

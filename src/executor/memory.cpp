@@ -126,10 +126,8 @@ at::ScalarType ProgramMemory::type(Element element) const { return type_of(eleme
 std::pair<at::Tensor, at::Tensor> ProgramMemory::inside_block(const specs::BlockCall& call,
                                                               const Communicator& process_group) const {
   const at::ScalarType type = type_of(call.element, types_);
-  const auto bytes = call.numel * static_cast<int64_t>(at::elementSize(type));
-  const auto at_byte = [&](int64_t first) { return inside_block_.narrow(0, first, bytes).view(type); };
-  const at::Tensor all = at_byte(0);
-  if (!specs::collective(call.what).in_place) return {all, at_byte(bytes)};
+  const at::Tensor all =
+      inside_block_.narrow(0, 0, call.numel * static_cast<int64_t>(at::elementSize(type))).view(type);
   const int64_t part = call.numel / process_group.size();
   const auto own = [&] { return all.narrow(0, process_group.rank() * part, part); };
   if (call.what == specs::Collective::all_gather) return {all, own()};

@@ -205,7 +205,7 @@ bool TrainingState::is_own(size_t stage) const { return std::cmp_equal(mesh_.sta
 // A whole group from the shards of all ranks in the group's process group, on the device.
 at::Tensor TrainingState::gathered(size_t group, const std::vector<at::Tensor>& parts) {
   const specs::GroupLayout& layout = program().layout[group];
-  if (layout.process_group.ranks == 1 && parts.size() == 1) return parts.front();
+  if (layout.process_group.ranks == 1 && parts.size() == 1) return parts.front().to(comm_.device());
   Communicator& process_group = process_groups_->of({layout.process_group});
   at::Tensor whole = at::empty({layout.numel}, parts.front().options().device(comm_.device()));
   for (size_t segment = 0; segment < parts.size(); ++segment) {

@@ -79,6 +79,16 @@ Attended attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, b
   return {std::get<0>(all).narrow(3, 0, q.size(3)), std::get<1>(all)};
 }
 
+// The widest heads that CUDA's kernel takes.
+constexpr int64_t kMostWidth = 256;
+
+bool has_kernel(const Model& model) {
+  if (!model.device().is_cuda()) return true;
+  const std::vector<std::string> native = native_precisions(model.device());
+  return at::isReducedFloatingType(model.dtype()) &&
+         std::find(native.begin(), native.end(), "bf16") != native.end();  // Ampere or newer
+}
+
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;  // of queries, keys and values
 
 // `whole` is of these keys and others together. A kernel makes its probabilities of the scores and log_sums,
@@ -191,12 +201,7 @@ void draw_apart(const Model& model, int64_t number) {
 
 bool needs_mask(const Model& model, const Batch& batch) {
   if (batch.masks_documents) return true;
-  if (model.table().split.context == 1) return false;
-  if (!model.device().is_cuda()) return model.draws;
-  const std::vector<std::string> native = native_precisions(model.device());
-  const bool has_kernel = at::isReducedFloatingType(model.dtype()) &&
-                          std::find(native.begin(), native.end(), "bf16") != native.end();  // Ampere or newer
-  return model.draws || !has_kernel;
+  return model.table().split.context > 1 && (model.has_dropout || !has_kernel(model));
 }
 
 at::Tensor attention_mask(const at::Tensor& tokens, const at::Tensor& positions, int64_t keys,
@@ -219,10 +224,17 @@ at::Tensor causal_attention(const Model& model, const at::Tensor& queries, const
   // A rank needs its own keys and values no more, which may lie in one tensor with the queries.
   const at::Tensor q = (split.context == 1 ? queries : queries.contiguous()).transpose(1, 2);
   const auto of_heads = [&](const at::Tensor& x) { return shared(model, x, heads).transpose(1, 2); };
+  at::Tensor mask = batch.mask;
+  if (split.context > 1 && queries.is_cuda() && queries.size(3) > kMostWidth && !mask.defined()) {
+    const int64_t length = all_keys.size(1);
+    const at::Tensor tokens =
+        own_tokens(split, at::arange(length, queries.options().dtype(at::kLong)).unsqueeze(0));
+    mask = attention_mask(tokens, tokens, length, queries.scalar_type());
+  }
   const at::Tensor y =
-      split.context == 1 ? attention(q, of_heads(all_keys), of_heads(all_values), batch.mask, dropout)
-      : batch.mask.defined()
-          ? attention_with_mask(split, q, of_heads(all_keys), of_heads(all_values), batch.mask, dropout)
+      split.context == 1 ? attention(q, of_heads(all_keys), of_heads(all_values), mask, dropout)
+      : mask.defined()
+          ? attention_with_mask(split, q, of_heads(all_keys), of_heads(all_values), mask, dropout)
           : AttentionOfParts::apply(q, all_keys.transpose(1, 2), all_values.transpose(1, 2), split.context,
                                     split.context_index);
   if (draws_apart) draw_apart(model, split.tensor);

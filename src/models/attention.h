@@ -7,8 +7,8 @@
 namespace shardmark {
 
 // Whether attention adds a mask to its scores. It does inside documents; and on context-parallel ranks with
-// dropout or, on a GPU, with 32 or 64 bits or before Ampere, for which there is no kernel whose outputs can
-// be merged.
+// dropout, or on a GPU in fp32, fp64 or before Ampere, for which there is no kernel whose outputs can be
+// merged.
 bool needs_mask(const Model& model, const Batch& batch);
 
 // The mask that attention adds to its scores, [B or 1, 1, T, keys]: 0 where a token may look, which is at

@@ -73,7 +73,7 @@ Block head(Model& model) {
 
 void add_gpt2_blocks(Model& model, const Options& options) {
   const auto dropout = options.at("dropout").get<double>();
-  model.draws = dropout > 0;
+  model.has_dropout = model.draws = dropout > 0;
   model.add_block(embedding(model, dropout));
   const auto width = options.at("width").get<int64_t>(), heads = options.at("heads").get<int64_t>();
   for (int64_t i = 0; i < options.at("layers").get<int64_t>(); ++i)

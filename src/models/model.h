@@ -28,7 +28,7 @@ struct Batch {
   // Undefined: it is the position in the sample.
   at::Tensor positions = {};
   bool masks_documents = false;  // a token attends to its own document only
-  at::Tensor mask = {};          // of attention, if it stays inside documents: Model::prepared()
+  at::Tensor mask = {};          // of attention, where needs_mask() says so: Model::prepared()
   bool wants_scores = false;     // the last block returns target_scores() instead of the loss
   int64_t num_samples() const { return inputs.size(0); }
   // Copies the batch. A copy from page-locked memory is ordered before what the current stream does next, and
@@ -89,8 +89,8 @@ class Model {
   // false: batch norm uses its running statistics, and does not update them.
   bool training = true;
   int64_t step = 0;  // that is computed, from 0 on; for mixtures whose routing changes from step to step
-  // Whether dropout is applied. Set for models that have any.
-  bool draws = false;
+  // Whether the model has dropout, and whether it is applied.
+  bool has_dropout = false, draws = false;
   uint64_t random_key = 0;  // for the random numbers of the block that computes
   // Whether blocks compute in the forms that are fast on GPUs, which round differently. Set on a GPU.
   bool gpu_forms;

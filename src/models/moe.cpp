@@ -29,29 +29,30 @@ struct AddToLoss : torch::autograd::Function<AddToLoss> {
   }
 };
 
-// The experts of tokens by a rule. They are kept on the device until a step has other ones.
+// The experts of tokens by a rule, which are kept on the device. With a rule that moves they are other ones
+// in each step.
 class RuledChoices {
  public:
   RuledChoices(const Model& model, const specs::MoeShape& shape, int64_t layer)
-      : model_(model), shape_(shape), layer_(layer) {}
+      : model_(model), shape_(shape), layer_(layer), moved_(specs::moved_in_a_step(shape.routing)) {}
 
   // For num_tokens tokens of whole samples: int64 [num_tokens, top_k].
   at::Tensor operator()(int64_t num_tokens) {
-    const int64_t tokens = model_.table().sample.tokens();
-    if (!of_sample_.defined() || (specs::moves(shape_.routing) && step_ != model_.step)) {
-      step_ = model_.step;
+    if (!of_sample_.defined()) {
+      const int64_t tokens = model_.table().sample.tokens();
       const std::vector<int64_t> experts =
-          specs::experts_of_tokens(shape_.routing, {shape_.experts, shape_.top_k, tokens}, layer_, step_);
+          specs::experts_of_tokens(shape_.routing, {shape_.experts, shape_.top_k, tokens}, layer_);
       const at::Tensor of_all = at::tensor(experts, at::kLong).view({1, tokens, shape_.top_k});
       of_sample_ = own_tokens(model_.table().split, of_all).squeeze(0).to(model_.device());
     }
-    return of_sample_.repeat({num_tokens / of_sample_.size(0), 1});
+    const at::Tensor choices = of_sample_.repeat({num_tokens / of_sample_.size(0), 1});
+    return moved_ == 0 ? choices : choices.add(model_.step * moved_).remainder_(shape_.experts);
   }
 
  private:
   const Model& model_;
   specs::MoeShape shape_;
-  int64_t layer_, step_ = 0;
+  int64_t layer_, moved_;
   at::Tensor of_sample_;
 };
 

@@ -128,7 +128,9 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
     if (given != nullptr && !accepts(spec, value))
       fail(spec.key, fmt::format("option '{}' of {} is {}; accepted: {}", spec.key, owner, shown(value),
                                  accepted_text(spec)));
-    resolved.options[spec.key] = normal_form(value, spec, where);
+    const OptionValue normal = normal_form(value, spec, where);
+    if (!(spec.is_later && normal == normal_form(spec.default_value, spec, where)))
+      resolved.options[spec.key] = normal;
   }
   return resolved;
 }

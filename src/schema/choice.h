@@ -33,6 +33,9 @@ struct OptionSpec {
   double minimum = -1e300;                 // for numbers and integers
   double maximum = 1e300;
   const ChoiceKind& (*kind)() = nullptr;  // for choices
+  // The option came after studies had been written without it. resolve() leaves it out at its default, so
+  // that such studies and checkpoints are still of the same points; who reads it needs the default again.
+  bool is_later = false;
 };
 
 using OptionTable = std::vector<OptionSpec>;
@@ -46,10 +49,10 @@ struct ChoiceKind {
   void (*check)(const Choice& resolved) = [](const Choice&) {};
 };
 
-// Returns the choice with every default filled in and the options in the table's order, so that equal choices
-// print alike. where(key) gives the place that errors start with: "suites/x.yaml:7:12: ". Throws UsageError
-// for an unknown option (the known ones are listed), a wrong type, a value that is not accepted, or a missing
-// required option.
+// Returns the choice with every default filled in (but those of later options) and the options in the table's
+// order, so that equal choices print alike. where(key) gives the place that errors start with:
+// "suites/x.yaml:7:12: ". Throws UsageError for an unknown option (the known ones are listed), a wrong type,
+// a value that is not accepted, or a missing required option.
 using Where = std::function<std::string(const std::string& key)>;
 Choice resolve(const Choice& choice, const OptionTable& table, const std::string& noun,
                const Where& where = {});

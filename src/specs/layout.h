@@ -94,7 +94,7 @@ std::vector<Bucket> buckets(const ModelTable& table, const std::vector<GroupLayo
 
 // Takes tensors of fewer than `threshold` elements out of their groups and puts them into a root group
 // "persistent", one for each chunk, which stays gathered through a step. Chunks without small tensors, or of
-// a single block, stay as they are, and so do the experts of a rank's own.
+// a single block, stay as they are, and so do experts that the rank has and its neighbours have not.
 ModelTable with_persistent(ModelTable table, int64_t threshold, const std::vector<Chunk>& chunks);
 
 // Whether several blocks share the group, maybe one of them on another pipeline stage. Such a group stays

@@ -111,6 +111,8 @@ struct BlockCall {
   Dimension dimension = Dimension::data;
   int64_t row = 0;       // of all_to_all_v: the elements of a row
   bool returns = false;  // whether rows go back to the ranks that they came from
+  // Of tokens with the ranks that have their experts. These calls have no form in place.
+  bool exchanges_tokens() const { return what == Collective::all_to_all || what == Collective::all_to_all_v; }
   bool operator==(const BlockCall&) const = default;
 };
 
@@ -130,7 +132,7 @@ struct Region {
 struct ExpertTokens {
   int64_t experts = 0, copies = 0, width = 0, capacity = 0;
   std::vector<double> shares = {};
-  double kept_of_row = 0, working_of_row = 0;
+  double kept_of_row = 0, working_of_row = 0, deferred_of_row = 0;
   bool needs_all_tokens =
       false;  // of a micro-batch on each rank: for the capacity, or the load-balancing loss
   // The copies that go to the experts of the busiest of this many ranks, in multiples of the mean; 1 if the

@@ -33,27 +33,6 @@ std::vector<double> shares_of(const Choice& parts, int64_t ranks) {
   return shares;
 }
 
-// Rounds each share down, and gives the elements that are left to the largest remainders.
-std::vector<int64_t> shared_out(int64_t elements, const std::vector<double>& shares) {
-  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  std::vector<int64_t> counts(shares.size());
-  std::vector<double> remainders(shares.size());
-  int64_t left = elements;
-  for (size_t j = 0; j < shares.size(); ++j) {
-    const double exact = sum == 0 ? 0 : static_cast<double>(elements) * shares[j] / sum;
-    counts[j] = static_cast<int64_t>(exact);
-    remainders[j] = exact - static_cast<double>(counts[j]);
-    left -= counts[j];
-  }
-  if (sum == 0) return counts;
-  std::vector<size_t> order(shares.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
-  for (size_t i = 0; left > 0; i = (i + 1) % order.size(), --left) ++counts[order[i]];
-  return counts;
-}
-
 // Reads a file of counts: rows are senders, columns receivers. A single row holds for every sender.
 std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t ranks,
                                              const std::string& folder) {
@@ -102,6 +81,26 @@ std::vector<std::vector<double>> read_counts(const std::string& pattern, int64_t
 }
 
 }  // namespace
+
+std::vector<int64_t> shared_out(int64_t elements, const std::vector<double>& shares) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  std::vector<int64_t> counts(shares.size());
+  std::vector<double> remainders(shares.size());
+  int64_t left = elements;
+  for (size_t j = 0; j < shares.size(); ++j) {
+    const double exact = sum == 0 ? 0 : static_cast<double>(elements) * shares[j] / sum;
+    counts[j] = static_cast<int64_t>(exact);
+    remainders[j] = exact - static_cast<double>(counts[j]);
+    left -= counts[j];
+  }
+  if (sum == 0) return counts;
+  std::vector<size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
+  for (size_t i = 0; left > 0; i = (i + 1) % order.size(), --left) ++counts[order[i]];
+  return counts;
+}
 
 const std::map<std::string, PartsSpec>& parts_specs() {
   static const std::map<std::string, PartsSpec> table = {

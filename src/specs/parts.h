@@ -55,4 +55,8 @@ class Parts {
 // or it is not for this number of ranks.
 Parts share_out(const Choice& parts, int64_t ranks, int64_t elements, const std::string& folder = "");
 
+// Elements in proportion to shares: each share is rounded down, and the elements that are left go to the
+// largest remainders. All 0 if the shares are.
+std::vector<int64_t> shared_out(int64_t elements, const std::vector<double>& shares);
+
 }  // namespace shardmark::specs

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "specs/models/parameters.h"
+#include "specs/parts.h"
 
 namespace shardmark::specs {
 namespace {
@@ -32,11 +33,11 @@ void cap(std::vector<double>& shares, double most) {
   }
 }
 
-std::vector<double> balanced_shares(const Options&, int64_t experts, int64_t, int64_t) {
+std::vector<double> balanced_shares(const Options&, int64_t experts, int64_t) {
   return std::vector<double>(static_cast<size_t>(experts), 1.0 / static_cast<double>(experts));
 }
 
-std::vector<double> zipf_shares(const Options& options, int64_t experts, int64_t top_k, int64_t) {
+std::vector<double> zipf_shares(const Options& options, int64_t experts, int64_t top_k) {
   std::vector<double> shares;
   for (int64_t e = 1; e <= experts; ++e)
     shares.push_back(std::pow(static_cast<double>(e), -options.at("exponent").get<double>()));
@@ -44,7 +45,7 @@ std::vector<double> zipf_shares(const Options& options, int64_t experts, int64_t
   return shares;
 }
 
-std::vector<double> hot_shares(const Options& options, int64_t experts, int64_t top_k, int64_t step) {
+std::vector<double> hot_shares(const Options& options, int64_t experts, int64_t top_k) {
   const int64_t hot = integer(options, "experts");
   const auto share = options.at("share").get<double>();
   if (hot >= experts)
@@ -61,30 +62,9 @@ std::vector<double> hot_shares(const Options& options, int64_t experts, int64_t 
                     share, hot, experts, std::max(each, other), top_k, 1.0 / static_cast<double>(top_k),
                     std::max(0.0, 1 - static_cast<double>(experts - hot) / static_cast<double>(top_k)),
                     std::min(1.0, static_cast<double>(hot) / static_cast<double>(top_k))));
-  const int64_t first = options.at("moves").get<bool>() ? step * hot % experts : 0;
   std::vector<double> shares(static_cast<size_t>(experts), other);
-  for (int64_t e = 0; e < hot; ++e) shares[static_cast<size_t>((first + e) % experts)] = each;
+  std::fill(shares.begin(), shares.begin() + hot, each);
   return shares;
-}
-
-// How many copies each expert gets of `copies`: its share, rounded so that the sum is right (largest
-// remainders). No more than the number of tokens.
-std::vector<int64_t> rounded(const std::vector<double>& shares, int64_t copies) {
-  std::vector<int64_t> counts;
-  std::vector<std::pair<double, size_t>> remainders;
-  int64_t left = copies;
-  for (size_t e = 0; e < shares.size(); ++e) {
-    const double exact = shares[e] * static_cast<double>(copies);
-    // A share that is a whole number of copies apart from rounding is that number.
-    const double whole = std::floor(exact + 1e-6);
-    counts.push_back(static_cast<int64_t>(whole));
-    left -= counts.back();
-    remainders.emplace_back(whole - exact, e);
-  }
-  std::stable_sort(remainders.begin(), remainders.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (size_t i = 0; i < static_cast<size_t>(left); ++i) ++counts[remainders[i].second];
-  return counts;
 }
 
 }  // namespace
@@ -113,7 +93,7 @@ const std::map<std::string, RoutingSpec>& routing_specs() {
           {},
           0,
           1},
-         {"moves", OptionType::boolean, false, "whether it is the next experts' turn in each step"}},
+         {"moves", OptionType::boolean, false, "whether the next experts are hot in each step"}},
         hot_shares}},
   };
   return table;
@@ -132,20 +112,21 @@ const ChoiceKind& routing_kind() {
 
 bool is_learned(const Choice& routing) { return routing.name == "learned"; }
 
-bool moves(const Choice& routing) {
-  return routing.options.contains("moves") && routing.options.at("moves").get<bool>();
+int64_t moved_in_a_step(const Choice& routing) {
+  return routing.name == "hot" && routing.options.at("moves").get<bool>()
+             ? integer(routing.options, "experts")
+             : 0;
 }
 
-std::vector<double> expert_shares(const Choice& routing, int64_t experts, int64_t top_k, int64_t step) {
-  return routing_specs().at(routing.name).shares(routing.options, experts, top_k, step);
+std::vector<double> expert_shares(const Choice& routing, int64_t experts, int64_t top_k) {
+  return routing_specs().at(routing.name).shares(routing.options, experts, top_k);
 }
 
 // The copies are laid out by expert and dealt to tokens in turn, so that those of one expert, which are no
 // more than there are tokens, go to different ones.
-std::vector<int64_t> experts_of_tokens(const Choice& routing, const RoutedTokens& of, int64_t layer,
-                                       int64_t step) {
+std::vector<int64_t> experts_of_tokens(const Choice& routing, const RoutedTokens& of, int64_t layer) {
   const std::vector<int64_t> counts =
-      rounded(expert_shares(routing, of.experts, of.top_k, step), of.tokens * of.top_k);
+      shared_out(of.tokens * of.top_k, expert_shares(routing, of.experts, of.top_k));
   std::vector<int64_t> tokens(static_cast<size_t>(of.tokens));
   std::iota(tokens.begin(), tokens.end(), 0);
   std::mt19937_64 random(static_cast<uint64_t>(layer));

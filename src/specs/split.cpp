@@ -4,7 +4,7 @@
 // its input); Korthikanti et al. 2022, section 4.2.2 (the same as an all-gather and a reduce-scatter over
 // tokens). Unlike there, the gathered input of a region is kept for the gradients of its weights, so that
 // sequence_parallel moves as many bytes as tensor parallelism alone. Experts are shared as in GShard
-// (Lepikhin et al. 2020, section 3.2), without a capacity, so that no token is dropped.
+// (Lepikhin et al. 2020, section 3.2), with a capacity, or without one, so that no token is dropped.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -160,6 +160,8 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
       block.indices += received;
       block.activation_elements += received * row + (received - copies) * tokens.kept_of_row;
       block.working_elements += received * row + (received - copies) * tokens.working_of_row;
+      // What experts have received, and the gradients of what they give back.
+      block.deferred_elements += 2 * received * (row - 1) + (received - copies) * tokens.deferred_of_row;
     }
     RegionCalls(split).add_expert_tokens(block);
   }

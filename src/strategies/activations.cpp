@@ -17,6 +17,7 @@ class Activations {
         chunks_(input.all_chunks()),
         batch_(batch),
         masks_documents_(input.masks_documents),
+        drops_in_context_(input.drops_in_context),
         element_(double(input.bytes.compute)),
         rounds_(input.bytes.compute < 4 && !input.bytes.scaled),
         largest_(input.model.blocks.size()),
@@ -66,8 +67,9 @@ class Activations {
     const double values =
         double(std::accumulate(sample.input.begin(), sample.input.end(), int64_t{1}, std::multiplies<>()));
     if (sample.kind != specs::SampleShape::Kind::tokens) return batch_ * element_ * values;
-    // The mask is shared by all layers. Tokens take far fewer bytes.
-    return masks_documents_ ? batch_ * element_ * values * values / double(model_.split.context) : 0;
+    // All layers share the mask. Tokens take far fewer bytes.
+    const double mask = element_ * values * values / double(model_.split.context);
+    return masks_documents_ ? batch_ * mask : drops_in_context_ ? mask : 0;
   }
 
  private:
@@ -116,7 +118,7 @@ class Activations {
   const ModelTable& model_;
   std::vector<specs::Chunk> chunks_;
   double batch_;
-  bool masks_documents_;
+  bool masks_documents_, drops_in_context_;
   double element_;
   bool rounds_;  // logits and their gradients are in bf16
   // [block]: the largest parameter that it reads, except for those in the two lists below.

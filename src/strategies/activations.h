@@ -15,8 +15,9 @@ namespace shardmark::strategies {
 // the two parts of a backward, a rank keeps the inputs of matrix products, the gradients of their outputs,
 // and the gradients of parameters whose layers do not split, such as convolutions (models/layers.h).
 //
-// Documents: if attention stays inside documents, the mask of the micro-batch is held, one for all blocks
-// (models/attention.h).
+// Masks: if attention stays inside documents, the mask of the micro-batch is held, one for all blocks; with
+// dropout, context ranks hold one for all samples (models/attention.h). The mask that they hold on a GPU in
+// fp32 or fp64, or before Ampere, is not counted.
 //
 // Logits: in bf16 the loss keeps probabilities in bf16, and its backward needs nothing more
 // (models/cross_entropy.h). Otherwise it keeps log-probabilities in fp32 or wider, and its backward needs two

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/units.h"
 #include "strategies/brief_text.h"
@@ -23,29 +24,34 @@ std::vector<std::string> candidate_texts(const DecisionInputs& around) {
   return texts;
 }
 
-// Operations among neighbours stay inside a node; all others use the links between nodes.
+// Operations among neighbours that fill a node together, or a part of it, stay inside; all others use the
+// links between nodes.
 double communication_s(const Program& program, const DecisionInputs& around) {
   double seconds = 0;
   for (const CollectiveCall& call : program.calls) {
-    const bool in_node = call.process_group.stride == 1 && call.process_group.ranks == around.ranks_per_node;
+    const ProcessGroup& among = call.process_group;
+    const bool in_node =
+        around.ranks_per_node > 0 && around.ranks_per_node % (among.ranks * among.stride) == 0;
     const ProbedLink& link = in_node ? around.node : around.all;
-    if (link.bytes_per_s == 0) continue;
+    if (among.ranks == 1 || link.bytes_per_s == 0) continue;
     seconds += link.latency_s +
                call.bytes * specs::ring_factor(call.what, call.process_group.ranks) / link.bytes_per_s;
   }
   return seconds;
 }
 
-Candidate candidate(const std::string& text, StepInput input, const DecisionInputs& around) {
+// Nothing if the options do not work.
+std::optional<Candidate> candidate(const std::string& text, StepInput input, const DecisionInputs& around) {
   const Choice written = choice_from_text(text);
   const Strategy& entry = strategy(written.name);
   const Choice choice = resolve(written, entry.options, "strategy");
   input.options = choice.options;
+  if (!entry.impossible(input).empty()) return std::nullopt;
   const Program program = entry.step(input);
   const Cost cost = cost_of(program, input);
   const double needed = cost.state_bytes() + around.activation_bytes;
-  return {choice, cost, needed, communication_s(program, around),
-          around.memory_bytes == 0 || needed <= around.memory_bytes};
+  return Candidate{choice, cost, needed, communication_s(program, around),
+                   around.memory_bytes == 0 || needed <= around.memory_bytes};
 }
 
 std::string name_of(const Candidate& candidate) { return brief_text("strategy", candidate.strategy); }
@@ -79,7 +85,8 @@ std::string reason_of(const Decision& decision, const DecisionInputs& around) {
 Decision decide(const StepInput& input, const DecisionInputs& around) {
   Decision decision;
   for (const auto& text : candidate_texts(around))
-    decision.candidates.push_back(candidate(text, input, around));
+    if (std::optional<Candidate> possible = candidate(text, input, around))
+      decision.candidates.push_back(std::move(*possible));
   const auto& all = decision.candidates;
   const bool any_fits = std::any_of(all.begin(), all.end(), [](const auto& c) { return c.fits; });
   for (size_t i = 1; i < all.size(); ++i) {

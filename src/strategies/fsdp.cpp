@@ -182,14 +182,14 @@ void ShardedParameters::unshard_until(size_t end) {
 }
 
 void ShardedGradients::before(const Position& at) {
+  if (!at.begin.empty() && !at.units.empty()) {
+    Slot& next = slots_[next_++ % slots_.size()];
+    for (const size_t unit : at.units) slot_of_[unit] = &next;
+  }
   for (const size_t group : at.begin) {
     const bool is_unit = std::count(at.units.begin(), at.units.end(), group) > 0;
-    if (is_unit && group == at.units.front()) {
-      Slot& next = slots_[next_++ % slots_.size()];
-      for (const size_t unit : at.units) slot_of_[unit] = &next;
-    }
     Slot& slot = *slot_of_[group];
-    if (!is_unit || group == at.units.front()) add_up(slot);  // what was in the slot before
+    add_up(slot);  // what was in the slot before
     const Slice whole = step_.unit_in(slot.memory, group);
     if (is_unit) step_.bind_gradients(group, whole);
     step_.zero(whole);

@@ -189,8 +189,8 @@ struct Program {
   Choice reduction;                   // of ddp; an empty name means none
   std::vector<BucketMemory> buckets;  // of ddp
   // Stand-in memory for the calls inside blocks. A rank whose block has failed still makes the block's calls,
-  // on this memory, so that no other rank hangs. No memory if blocks make no calls. Rows that go to experts
-  // get memory when they are needed.
+  // on this memory, so that no other rank hangs. No memory if blocks make no calls. The exchanges of tokens
+  // with experts get memory when it is needed.
   Slice inside_block;
   bool lossy = false;  // the reduction only approximates the sum of the gradients
 

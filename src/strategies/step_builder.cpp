@@ -302,13 +302,12 @@ void StepBuilder::fill_in(size_t wait, Operations operations) {
 }
 
 // Large enough for the largest call, in bytes, because calls inside blocks have different element types. The
-// sizes of all_to_all_v are not known yet; its stand-in memory is allocated when it is needed.
+// exchanges of tokens get stand-in memory when it is needed.
 void StepBuilder::allocate_for_calls_inside_blocks() {
   double most = 0;
   const auto at_most = [&](const std::vector<specs::BlockCall>& calls) {
     for (const specs::BlockCall& call : calls)
-      if (process_group_of(call).ranks > 1 && call.row == 0)
-        most = std::max(most, bytes_of(call) * (specs::collective(call.what).in_place ? 1 : 2));
+      if (process_group_of(call).ranks > 1 && !call.exchanges_tokens()) most = std::max(most, bytes_of(call));
   };
   for (const specs::BlockSpec& block : input_.model.blocks)
     for (const auto* calls : {&block.forward_calls, &block.backward_calls, &block.evaluation_calls})
@@ -341,9 +340,8 @@ std::string group_must_divide(const StepInput& input) {
   if (input.ranks % group != 0) return fmt::format("groups of {} do not divide {} ranks", group, input.ranks);
   if (group % expert != 0 && expert % group != 0)
     return fmt::format(
-        "ranks that share experts ({}) are not a part of the {} ranks that shard a copy of the model, or the "
-        "other way round; take group {} or leave it out",
-        expert, group, expert);
+        "expert {} neither divides group {} nor is a multiple of it; take group {} or leave it out", expert,
+        group, expert);
   return {};
 }
 

@@ -178,7 +178,8 @@ OptionSpec prefetch_option();
 // Returns `slices` without the ranges in `removed`.
 std::vector<Slice> without(std::vector<Slice> slices, const std::vector<Slice>& removed);
 // The option `group`: the number of neighbours that shard a copy of the model; 0: all ranks.
-// group_must_divide() says so if it does not divide the number of ranks.
+// group_must_divide() says so if it does not divide the number of ranks, or if not all ranks of a group share
+// experts with as many of its ranks.
 int64_t group_size(const StepInput& input);
 std::string group_must_divide(const StepInput& input);
 

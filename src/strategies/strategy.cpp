@@ -27,6 +27,11 @@ specs::StageTable part_of(const Point& point, int64_t rank, const std::vector<in
   return specs::stage_table(*whole, split, bounds, specs::mesh_of(point).stage_of(rank), stages);
 }
 
+double dropout_of(const Choice& model) {
+  const OptionValue* const dropout = model.options.find("dropout");
+  return dropout == nullptr ? 0 : dropout->get<double>();
+}
+
 StepInput input_of(const Point& point, const specs::StageTable& part, int64_t rank) {
   const TrainingPoint& t = point.training;
   const specs::Mesh mesh = specs::mesh_of(point);
@@ -45,7 +50,8 @@ StepInput input_of(const Point& point, const specs::StageTable& part, int64_t ra
           t.schedule.name,
           /*samples=*/t.batch_size == kLargest ? 1 : t.batch_size,
           /*own_gathers=*/t.gathers == "own",
-          /*fused_update=*/t.kernels == "fused" && t.optimizer.name == "adamw" && mesh.ranks_per_copy() == 1};
+          /*fused_update=*/t.kernels == "fused" && t.optimizer.name == "adamw" && mesh.ranks_per_copy() == 1,
+          /*drops_in_context=*/t.context > 1 && dropout_of(t.model) > 0};
 }
 
 // " (tensor 2 x pipeline 4)"
@@ -81,9 +87,9 @@ std::vector<specs::Chunk> StepInput::all_chunks() const {
 }
 
 StepInput StepInput::with(const ModelTable& regrouped) const {
-  return {regrouped,   ranks,       accumulation,    bytes, optimizer_elements, options, norm,
-          rank,        recompute,   masks_documents, mesh,  all_chunks(),       order,   samples,
-          own_gathers, fused_update};
+  return {regrouped,   ranks,        accumulation,    bytes, optimizer_elements, options, norm,
+          rank,        recompute,    masks_documents, mesh,  all_chunks(),       order,   samples,
+          own_gathers, fused_update, drops_in_context};
 }
 
 std::vector<int64_t> bounds_of_parts(const Point& point) {

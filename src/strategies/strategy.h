@@ -21,13 +21,14 @@ struct StepInput {
   bool norm = false;                      // every step computes the gradient norm (for clipping or fp16)
   int64_t rank = 0;                       // of the job; the program is this rank's
   int64_t recompute = 0;                  // every n-th block is recomputed in backward; 0: none
-  bool masks_documents = false;           // packed samples, whose attention uses a T x T mask
+  bool masks_documents = false;           // packed samples, whose attention uses a T x T mask for each
   specs::Mesh mesh = {};                  // of the job; its copies() are the `ranks` above
   std::vector<specs::Chunk> chunks = {};  // of this rank's blocks; empty: all blocks in one chunk
   std::string order = "1f1b";             // name of the pipeline schedule
   int64_t samples = 0;                    // per micro-batch
   bool own_gathers = false;               // parameters are gathered on a communicator of their own
   bool fused_update = false;              // one pass: Note [Update in one pass] (replica.h)
+  bool drops_in_context = false;          // dropout on context ranks, whose attention uses one T x T mask
 
   ProcessGroup all() const { return process_group(ranks); }
   // Process groups of `size` neighbours each, among the ranks that have the same part of the model.

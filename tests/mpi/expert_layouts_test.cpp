@@ -26,7 +26,7 @@ TEST_F(ExpertLayouts, EqualSingle) {
         expect_equal({.model = model, .accumulation = accumulation, .expert = expert});
 }
 
-// Groups of one and two ranks: they shard fewer ranks than share experts, as many, or more.
+// With `group`, fewer ranks shard a copy of the model than share experts, as many, or more.
 const std::vector<std::string> kSharded = {"fsdp(shard=optimizer)",
                                            "fsdp(shard=optimizer, layout=dim0)",
                                            "fsdp(shard=optimizer, offload=optimizer)",

@@ -94,7 +94,9 @@ TEST_F(PipelineMemory, OfEveryScheduleIsTheFormulas) {
         "llama(layers=3, width=16, heads=2, kv_heads=1, inner=32, sequence=32, vocabulary=4096)",
         "moe(layers=4, width=64, heads=4, kv_heads=2, inner=88, sequence=64, vocabulary=256, experts=4)",
         "moe(layers=4, width=32, heads=4, kv_heads=2, inner=88, sequence=16, vocabulary=256, experts=16, "
-        "aux_loss=0.1)"})
+        "aux_loss=0.1)",
+        "moe(layers=4, width=64, heads=4, kv_heads=2, inner=88, sequence=64, vocabulary=256, experts=4, "
+        "capacity=1.5)"})
     for (const std::string& schedule : kSchedules)
       for (const int64_t recompute : {0, 1}) expect_near(of(model, schedule, recompute));
 }

@@ -51,6 +51,24 @@ TEST_F(Layouts, AttentionOfContextRanksIsThatWithAMask) {
   expect_attention_is_that_with_a_mask(at::kCPU, at::kBFloat16, 0.04);
 }
 
+// With dropout, a model is verified without it, by the form of attention that is timed.
+TEST_F(Layouts, ContextRanksHaveAMaskIfTheModelHasDropout) {
+  for (const bool has_dropout : {false, true}) {
+    const std::string dropout = has_dropout ? "0.1" : "0";
+    const Point point =
+        point_of({.model = "gpt2(" + kSplitShape + ", dropout=" + dropout + ")", .context = 2}, comm->size());
+    TrainingSetup setup(point, *comm);
+    setup.allocate();
+    const Batch batch{at::zeros({1, 16}, at::kLong), at::zeros({1, 16}, at::kLong)};
+    for (const bool draws : {false, true}) {
+      setup.model->draws = draws && has_dropout;
+      EXPECT_EQ(setup.model->prepared(batch).mask.defined(), has_dropout);
+    }
+    const strategies::StepInput& input = setup.rank_step.input();
+    EXPECT_EQ(input.drops_in_context, has_dropout);
+  }
+}
+
 TEST_F(Layouts, SplitModelsOfEveryStrategyEqualSingle) {
   for (const std::string& strategy : all_strategies(comm->size() / 2)) {
     if (strategy == "auto") continue;

@@ -114,6 +114,21 @@ TEST(ModelTables, RefuseOptionsThatContradictEachOther) {
           HasSubstr("layers 21 is not a published depth; accepted: 18, 20, 32, 34, 50, 56, 110")));
 }
 
+// The ids of points are made of resolved options, so those of older studies of mixtures stay the same.
+TEST(ModelTables, LaterOptionsAreLeftOutAtTheirDefault) {
+  const auto resolved = [](const std::string& text) {
+    return to_text(resolve(choice_from_text(text), model_spec("moe").options, "model"));
+  };
+  EXPECT_EQ(
+      resolved("moe"),
+      "moe(layers=8, width=512, heads=8, kv_heads=4, inner=1408, sequence=1024, vocabulary=32000, tied=true, "
+      "rope_theta=500000.0, rope_factor=1.0, experts=8, top_k=2, shared_inner=0, aux_loss=0.0)");
+  EXPECT_EQ(resolved("moe(capacity=0, routing=learned)"), resolved("moe"));
+  EXPECT_THAT(
+      resolved("moe(capacity=1, routing=hot)"),
+      ::testing::EndsWith("aux_loss=0.0, capacity=1.0, routing=hot(experts=1, share=0.5, moves=false))"));
+}
+
 TEST(ModelTables, FrozenStatisticsDivideResidualBranchesByTheNumberOfBlocks) {
   const ModelTable table = table_of("resnet", {{"layers", 20}, {"batch_norm", "frozen"}});
   for (const auto& buffer : table.buffers) {

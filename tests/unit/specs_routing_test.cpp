@@ -20,9 +20,8 @@ Choice routing_of(const std::string& text) {
 }
 
 // How many tokens each expert gets, after a check that a token goes to different experts.
-std::vector<int64_t> counts_of(const std::string& text, const RoutedTokens& of, int64_t layer = 0,
-                               int64_t step = 0) {
-  const std::vector<int64_t> experts = experts_of_tokens(routing_of(text), of, layer, step);
+std::vector<int64_t> counts_of(const std::string& text, const RoutedTokens& of, int64_t layer = 0) {
+  const std::vector<int64_t> experts = experts_of_tokens(routing_of(text), of, layer);
   EXPECT_EQ(std::ssize(experts), of.tokens * of.top_k);
   std::vector<int64_t> counts(static_cast<size_t>(of.experts));
   for (int64_t token = 0; token < of.tokens; ++token) {
@@ -54,7 +53,7 @@ TEST(Routing, SumsToAllCopiesWhateverTheNumbers) {
       for (const int64_t top_k : {1, 2, 3})
         for (const int64_t tokens : {1, 2, 11, 128}) {
           const std::vector<int64_t> counts = counts_of(text, {experts, top_k, tokens}, 3);
-          const std::vector<double> shares = expert_shares(routing_of(text), experts, top_k, 0);
+          const std::vector<double> shares = expert_shares(routing_of(text), experts, top_k);
           for (size_t e = 0; e < counts.size(); ++e)
             EXPECT_LT(std::abs(static_cast<double>(counts[e]) - shares[e] * double(tokens * top_k)), 1);
         }
@@ -62,18 +61,14 @@ TEST(Routing, SumsToAllCopiesWhateverTheNumbers) {
 
 TEST(Routing, OfLayersGivesOtherTokensToTheSameExpert) {
   const Choice balanced = routing_of("balanced");
-  EXPECT_NE(experts_of_tokens(balanced, {4, 2, 16}, 0, 0), experts_of_tokens(balanced, {4, 2, 16}, 1, 0));
-  EXPECT_EQ(experts_of_tokens(balanced, {4, 2, 16}, 1, 0), experts_of_tokens(balanced, {4, 2, 16}, 1, 7));
+  EXPECT_NE(experts_of_tokens(balanced, {4, 2, 16}, 0), experts_of_tokens(balanced, {4, 2, 16}, 1));
+  EXPECT_EQ(experts_of_tokens(balanced, {4, 2, 16}, 1), experts_of_tokens(balanced, {4, 2, 16}, 1));
 }
 
-TEST(Routing, MovesFromStepToStep) {
-  const std::string text = "hot(experts=2, share=1, moves=true)";
-  EXPECT_TRUE(moves(routing_of(text)));
-  EXPECT_FALSE(moves(routing_of("hot")));
-  EXPECT_FALSE(moves(routing_of("zipf")));
-  EXPECT_THAT(counts_of(text, {6, 1, 8}, 0, 0), ElementsAre(4, 4, 0, 0, 0, 0));
-  EXPECT_THAT(counts_of(text, {6, 1, 8}, 0, 1), ElementsAre(0, 0, 4, 4, 0, 0));
-  EXPECT_THAT(counts_of(text, {6, 1, 8}, 0, 3), ElementsAre(4, 4, 0, 0, 0, 0));
+TEST(Routing, MovesByTheHotExperts) {
+  EXPECT_EQ(moved_in_a_step(routing_of("hot(experts=2, share=1, moves=true)")), 2);
+  EXPECT_EQ(moved_in_a_step(routing_of("hot(experts=2)")), 0);
+  EXPECT_EQ(moved_in_a_step(routing_of("zipf")), 0);
 }
 
 TEST(Routing, RefusesSharesThatTokensCannotHave) {

@@ -77,5 +77,30 @@ TEST_F(AutoChoice, OneRankAndAnUnknownNetworkTakeTheSimplest) {
   EXPECT_EQ(chosen(decide_on(64, {})), "ddp");
 }
 
+// Four ranks of a node cannot be divided among three that share experts.
+TEST_F(AutoChoice, TakesOnlyGroupsThatExpertsAllow) {
+  const Choice moe = choice_from_text("moe(experts=12)");
+  const ModelTable whole =
+      specs::model_spec("moe").table(resolve(moe, specs::model_spec("moe").options, "model").options);
+  for (const int64_t expert : {2, 3, 4, 12}) {
+    const ModelTable table = specs::split_table(whole, {.expert = expert});
+    StepInput input{table, 12, 1, specs::element_bytes("fp32", "same"), 2, {}};
+    input.mesh.data = 12;
+    input.mesh.expert = expert;
+    const Decision decision = decide(input, {.ranks_per_node = 4, .all = kSlow, .node = kSlow});
+    const auto has_groups =
+        std::any_of(decision.candidates.begin(), decision.candidates.end(), [](const Candidate& candidate) {
+          return candidate.strategy.options.contains("group") && candidate.strategy.options.at("group") == 4;
+        });
+    EXPECT_EQ(has_groups, expert != 3) << expert;
+    input.options = resolve(choice_from_text("fsdp(group=4)"), strategy("fsdp").options, "strategy").options;
+    EXPECT_EQ(strategy("fsdp").impossible(input),
+              expert != 3
+                  ? ""
+                  : "expert 3 neither divides group 4 nor is a multiple of it; take group 3 or leave it "
+                    "out");
+  }
+}
+
 }  // namespace
 }  // namespace shardmark::strategies

@@ -15,14 +15,18 @@
 namespace shardmark::specs {
 
 MoeShape moe_shape(const Options& options) {
-  const MoeShape s{
-      integer(options, "experts"),          integer(options, "top_k"),
-      integer(options, "shared_inner"),     options.at("aux_loss").get<double>(),
-      options.at("capacity").get<double>(), choice_from_text(options.at("routing").get<std::string>())};
+  const OptionValue* const capacity = options.find("capacity");  // later options, left out at their default
+  const OptionValue* const routing = options.find("routing");
+  const MoeShape s{integer(options, "experts"),
+                   integer(options, "top_k"),
+                   integer(options, "shared_inner"),
+                   options.at("aux_loss").get<double>(),
+                   capacity == nullptr ? 0 : capacity->get<double>(),
+                   routing == nullptr ? Choice{"learned"} : choice_from_text(routing->get<std::string>())};
   if (s.top_k > s.experts)
     throw UsageError(fmt::format(
         "moe: top_k {} is more than experts {}; a token goes to top_k different ones", s.top_k, s.experts));
-  if (!is_learned(s.routing)) expert_shares(s.routing, s.experts, s.top_k, 0);
+  if (!is_learned(s.routing)) expert_shares(s.routing, s.experts, s.top_k);
   return s;
 }
 
@@ -61,11 +65,11 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
                      experts_matrix(moe, experts + ".w1.weight", {s.inner, s.width}, 0.02),
                      experts_matrix(moe, experts + ".w3.weight", {s.inner, s.width}, 0.02),
                      experts_matrix(moe, experts + ".w2.weight", {s.width, s.inner}, llama_residual(s))},
-      .forward_flops = 2 * c * e + 6 * k * c * i,
+      .forward_flops = 2 * c * e + 6 * std::min(k, rows) * c * i,  // without the zeros that fill up
       .activation_elements = 2 * rows * i + k + kept_rows + (moe.aux_loss > 0 ? e : 0),
       .working_elements = rows * (c + 4 * i) + kept_rows,
       .indices = 2 * k + indices,
-      .deferred_elements = 3 * rows * i + e};
+      .deferred_elements = 3 * rows * i + (capacity > 0 ? 2 * rows * c : 0) + e};
   if (moe.shared_inner == 0) return mlp;
   const LlamaMlp shared = swiglu_mlp(s, name + ".shared_expert", moe.shared_inner);
   mlp.parameters.insert(mlp.parameters.end(), shared.parameters.begin(), shared.parameters.end());
@@ -91,16 +95,17 @@ ModelTable moe_table(const Options& options) {
   for (const GroupSpec& group : table.groups)
     if (std::any_of(group.parameters.begin(), group.parameters.end(),
                     [](const ParameterSpec& parameter) { return parameter.is_of_experts(); }))
-      table.blocks[static_cast<size_t>(group.first_block)].expert_tokens = ExpertTokens{
-          .experts = moe.experts,
-          .copies = shape.sequence * moe.top_k,
-          .width = shape.width,
-          .capacity = expert_capacity(moe, shape.sequence),
-          .shares = is_learned(moe.routing) ? std::vector<double>()
-                                            : expert_shares(moe.routing, moe.experts, moe.top_k, 0),
-          .kept_of_row = 2 * static_cast<double>(shape.inner),
-          .working_of_row = static_cast<double>(shape.width + 4 * shape.inner),
-          .needs_all_tokens = moe.capacity > 0 || moe.aux_loss > 0};
+      table.blocks[static_cast<size_t>(group.first_block)].expert_tokens =
+          ExpertTokens{.experts = moe.experts,
+                       .copies = shape.sequence * moe.top_k,
+                       .width = shape.width,
+                       .capacity = expert_capacity(moe, shape.sequence),
+                       .shares = is_learned(moe.routing) ? std::vector<double>()
+                                                         : expert_shares(moe.routing, moe.experts, moe.top_k),
+                       .kept_of_row = 2 * static_cast<double>(shape.inner),
+                       .working_of_row = static_cast<double>(shape.width + 4 * shape.inner),
+                       .deferred_of_row = 3 * static_cast<double>(shape.inner),
+                       .needs_all_tokens = moe.capacity > 0 || moe.aux_loss > 0};
   table.flops_formula = llama_flops_formula(
       "width x experts for the router, top_k x 3 width x inner for the experts that a token goes to, and "
       "3 width x shared_inner");
@@ -129,21 +134,23 @@ ModelSpec moe_spec(const std::string& description, const LlamaShape& size) {
         {},
         0,
         1e3},
-       {"capacity",
-        OptionType::number,
-        0.0,
-        "what an expert takes of the copies of a rank's tokens in a micro-batch, in multiples of the mean; "
-        "more are dropped, fewer are filled up with zeros, and ranks that share experts exchange equally "
-        "much; "
-        "0: as many as are sent to it, and none is dropped",
-        {},
-        0,
-        4096},
+       {.key = "capacity",
+        .type = OptionType::number,
+        .default_value = 0.0,
+        .description =
+            "how many copies of a rank's tokens an expert takes in a micro-batch, in multiples of the "
+            "mean, rounded up for each sample; more are dropped, fewer are filled up with zeros, and "
+            "ranks that share experts exchange equally much; 0: as many as are sent to it, and none "
+            "is dropped",
+        .minimum = 0,
+        .maximum = 4096,
+        .is_later = true},
        {.key = "routing",
         .type = OptionType::choice,
         .default_value = "learned",
         .description = "which experts a token goes to",
-        .kind = routing_kind}});
+        .kind = routing_kind,
+        .is_later = true}});
   return {description, std::move(options), moe_table};
 }
 

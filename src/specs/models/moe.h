@@ -16,7 +16,7 @@ struct MoeShape {
 // if a rule of routing gives an expert more tokens than there are.
 MoeShape moe_shape(const Options& options);
 
-// The copies that an expert takes of each sample of a micro-batch, all samples together; 0: all.
+// How many copies an expert takes for each sample of a micro-batch, whose samples share the sum; 0: all.
 int64_t expert_capacity(const MoeShape& moe, int64_t tokens_per_sample);
 
 }  // namespace shardmark::specs
