@@ -138,6 +138,13 @@ void set_tensor(Point& point, int64_t tensor) {
   if (tensor > 1 && !strategies::layout_impossible(point).empty()) point.training.sequence_parallel = false;
 }
 
+// The numbers of ranks that can share the experts of the model's layers; 1 if it has none.
+std::vector<int64_t> expert_sizes(const specs::ModelTable& table) {
+  for (const specs::BlockSpec& block : table.blocks)
+    if (block.expert_tokens) return divisors(block.expert_tokens->experts, block.expert_tokens->experts);
+  return {1};
+}
+
 // Calls `take` with each layout of the point's ranks.
 template <class Take>
 void each_layout(const Point& like, int64_t ranks_per_node, const std::vector<Choice>& strategies,
@@ -147,13 +154,15 @@ void each_layout(const Point& like, int64_t ranks_per_node, const std::vector<Ch
   for (const int64_t tensor : divisors(ranks_per_node, point.ranks))
     for (const int64_t pipeline : divisors(point.ranks / tensor, std::ssize(table->blocks)))
       for (const Choice& strategy : strategies)
-        for (const int64_t batch : batch_sizes) {
-          point.training.strategy = strategy;
-          point.training.batch_size = batch;
-          point.training.pipeline = pipeline;
-          set_tensor(point, tensor);
-          take(point);
-        }
+        for (const int64_t batch : batch_sizes)
+          for (const int64_t expert : expert_sizes(*table)) {
+            point.training.strategy = strategy;
+            point.training.batch_size = batch;
+            point.training.pipeline = pipeline;
+            point.training.expert = expert;
+            set_tensor(point, tensor);
+            take(point);
+          }
 }
 
 // With the largest micro-batch of fewer than `below` samples with which a layout takes the global batch.
@@ -180,7 +189,7 @@ std::vector<LayoutSearch> search_layouts(const std::vector<PredictedPoint>& pred
   std::set<std::string> seen;
   for (const PredictedPoint& one : predicted) {
     const MergedPoint& like = *one.like;
-    if (like.point.ranks_per_copy() > 1 || !seen.insert(like.family).second) continue;
+    if (like.point.is_model_parallel() || !seen.insert(like.family).second) continue;
     Point point = one.prediction.point;
     point.ranks = *std::max_element(query.ranks.begin(), query.ranks.end());
     std::set<int64_t> batch_sizes(query.batch_sizes.begin(), query.batch_sizes.end());

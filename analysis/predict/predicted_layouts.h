@@ -1,4 +1,4 @@
-// The best ways to lay a training out over tensor, pipeline and data-parallel ranks, by simulation.
+// The best ways to lay a training out over tensor, pipeline, expert and data-parallel ranks, by simulation.
 #pragma once
 
 #include <optional>

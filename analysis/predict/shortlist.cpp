@@ -16,7 +16,7 @@ int order_of(const Choice& strategy) {
 
 auto by_rule(const Point& point) {
   const TrainingPoint& t = point.training;
-  return std::tuple(t.pipeline, t.tensor, order_of(t.strategy), -t.batch_size);
+  return std::tuple(t.pipeline, t.tensor, t.expert, order_of(t.strategy), -t.batch_size);
 }
 
 }  // namespace

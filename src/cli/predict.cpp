@@ -240,7 +240,7 @@ std::function<int()> define_predict(CLI::App& app) {
   auto* layouts =
       app.add_flag("--layouts", options->layouts,
                    "a shortlist to measure: the fastest ways to lay the most of these ranks out over tensor, "
-                   "pipeline and data parallelism");
+                   "pipeline, expert and data parallelism");
   app.add_option("-o,--output", options->suite,
                  "of --layouts: write the shortlist as a suite, such as layouts.yaml, for launch")
       ->needs(layouts);

@@ -57,8 +57,8 @@ struct Mesh {
   // apart as there are neighbours. Together they are the copies: Megatron-LM's expert and expert-data groups.
   ProcessGroup expert_group() const { return {expert, copies().stride}; }
   ProcessGroup expert_copies() const { return expert_copies_among(copies().ranks); }
-  // Of `neighbours` ranks among the copies those that have the same experts. One of the two numbers divides
-  // the other.
+  // The ranks that have the same experts, among `neighbours` ranks of the copies. That number divides the
+  // ranks that share experts, or is a multiple of it.
   ProcessGroup expert_copies_among(int64_t neighbours) const {
     return {std::max<int64_t>(1, neighbours / expert), copies().stride * expert};
   }

@@ -111,7 +111,7 @@ struct BlockCall {
   Dimension dimension = Dimension::data;
   int64_t row = 0;       // of all_to_all_v: the elements of a row
   bool returns = false;  // whether rows go back to the ranks that they came from
-  // Of tokens with the ranks that have their experts. These calls have no form in place.
+  // Whether the call exchanges tokens with the ranks that have their experts. It has no form in place.
   bool exchanges_tokens() const { return what == Collective::all_to_all || what == Collective::all_to_all_v; }
   bool operator==(const BlockCall&) const = default;
 };

@@ -47,8 +47,10 @@ inline SimulatedStep true_step(const Point& point, const specs::Network& network
   return simulate(ranks, kProgress);
 }
 
-inline Record measured(const std::string& strategy, int64_t ranks, int64_t batch) {
+inline Record measured(const std::string& strategy, int64_t ranks, int64_t batch,
+                       const Choice& model = small_gpt2()) {
   Record record = training_record(strategy, ranks, batch, 1);
+  record.point.training.model = model;
   const auto table = *known_table(record.point.training.model);
   const SimulatedStep step = true_step(record.point);
   Measures& m = record.measures;

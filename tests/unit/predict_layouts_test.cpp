@@ -50,6 +50,37 @@ TEST_F(PredictLayouts, TakeWhatTheirStagesTakeTogether) {
     }
 }
 
+// Steps in which ranks share experts take what those without take to compute, and the exchanges of tokens.
+TEST_F(PredictLayouts, OfSharedExpertsAreThoseOfTheirExchanges) {
+  const Choice moe = choice_from_text(
+      "moe(layers=4, width=256, heads=4, kv_heads=2, inner=512, sequence=128, vocabulary=2048, experts=8)");
+  const Choice model = resolve(moe, specs::model_spec("moe").options, "model");
+  StudyData study = studies_[0];
+  std::erase_if(study.records, [](const Record& record) { return record.point.workload == "training"; });
+  for (const int64_t ranks : {2, 4, 8})
+    for (const char* strategy : {"ddp", "fsdp", "zero3"})
+      study.records.push_back(measured(strategy, ranks, 2, model));
+  const std::vector<StudyData> studies = {std::move(study)};
+  const MergedPoints points = merge_repeats(studies);
+  const std::vector<Predictor> predictors = make_predictors(points);
+  const MergedPoint& like =
+      *std::find_if(points.begin(), points.end(), [](const auto& one) { return is_training(one); });
+  for (const int64_t expert : {2, 4, 8})
+    for (const char* strategy : {"ddp", "fsdp", "zero3"}) {
+      Point wanted = like.point;
+      wanted.ranks = 8;
+      wanted.training.strategy = resolved_strategy(strategy);
+      wanted.training.expert = expert;
+      const Prediction prediction = predictors[0].predict(like, wanted, {kRanksPerNode, {}});
+      ASSERT_EQ(prediction.unknown, "") << to_text(wanted);
+      EXPECT_NEAR(prediction.step_s.value / true_step(wanted).step_s, 1, 0.06) << to_text(wanted);
+      EXPECT_GT(prediction.parts.waited_s[static_cast<size_t>(specs::Dimension::expert)], 0);
+    }
+  const auto searches =
+      search_layouts(predict_all(points, predictors, query_of({8})), predictors, query_of({8}));
+  EXPECT_GE(searches.at(0).num_tried, 3 * 4) << "three strategies, and 1, 2, 4 or 8 ranks that share experts";
+}
+
 // With fewer micro-batches, a larger part of the step is spent waiting for other stages.
 TEST_F(PredictLayouts, HaveBubbles) {
   const auto bubble = [&](const char* schedule, int64_t micro_batches) {
