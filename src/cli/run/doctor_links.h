@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "doctor/bisection.h"
+#include "doctor/facts.h"
 #include "doctor/pair_test.h"
 
 namespace shardmark {
