@@ -151,11 +151,12 @@ void each_layout(const Point& like, int64_t ranks_per_node, const std::vector<Ch
                  const std::set<int64_t>& batch_sizes, const Take& take) {
   Point point = like;
   const auto table = known_table(like.training.model);
+  const std::vector<int64_t> experts = expert_sizes(*table);
   for (const int64_t tensor : divisors(ranks_per_node, point.ranks))
     for (const int64_t pipeline : divisors(point.ranks / tensor, std::ssize(table->blocks)))
       for (const Choice& strategy : strategies)
         for (const int64_t batch : batch_sizes)
-          for (const int64_t expert : expert_sizes(*table)) {
+          for (const int64_t expert : experts) {
             point.training.strategy = strategy;
             point.training.batch_size = batch;
             point.training.pipeline = pipeline;

@@ -235,12 +235,4 @@ int64_t largest_share(const std::vector<GroupLayout>& layout) {
   return everyone + whole.most();
 }
 
-int64_t largest_units(const ModelTable& table, const std::vector<GroupLayout>& layout) {
-  std::vector<int64_t> of_blocks(table.blocks.size());
-  for (size_t g = 0; g < layout.size(); ++g)
-    if (!is_root(table.groups[g]))
-      of_blocks[static_cast<size_t>(table.groups[g].first_block)] += layout[g].numel;
-  return of_blocks.empty() ? 0 : *std::max_element(of_blocks.begin(), of_blocks.end());
-}
-
 }  // namespace shardmark::specs

@@ -103,7 +103,5 @@ inline bool is_root(const GroupSpec& group) { return group.first_block != group.
 
 int64_t total_numel(const std::vector<GroupLayout>& layout);
 int64_t largest_share(const std::vector<GroupLayout>& layout);  // the most that any rank owns of all groups
-// The most elements that the groups of one block have which are no root groups.
-int64_t largest_units(const ModelTable& table, const std::vector<GroupLayout>& layout);
 
 }  // namespace shardmark::specs

@@ -127,14 +127,15 @@ struct Region {
 // What a block with experts exchanges if ranks share them: the copies of a sample's tokens (one for each
 // expert that a token goes to), and their width. capacity: the copies of a sample's tokens that each expert
 // takes, where the others are dropped; 0: all. shares: of the copies that each expert gets by a rule of
-// routing; empty: the router decides. kept_of_row and working_of_row: the parts of a block's
-// activation_elements and working_elements that it has for each copy which its experts compute.
+// routing; empty: the router decides. kept_of_row, working_of_row and deferred_of_row: the parts of a block's
+// activation_elements, working_elements and deferred_elements that it has for each copy which its experts
+// compute. needs_all_tokens: whether each rank needs all tokens of its samples, for the capacity or the
+// load-balancing loss.
 struct ExpertTokens {
   int64_t experts = 0, copies = 0, width = 0, capacity = 0;
   std::vector<double> shares = {};
   double kept_of_row = 0, working_of_row = 0, deferred_of_row = 0;
-  bool needs_all_tokens =
-      false;  // of a micro-batch on each rank: for the capacity, or the load-balancing loss
+  bool needs_all_tokens = false;
   // The copies that go to the experts of the busiest of this many ranks, in multiples of the mean; 1 if the
   // router decides.
   double of_busiest(int64_t ranks) const;

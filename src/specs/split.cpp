@@ -265,9 +265,8 @@ std::string split_impossible(const std::string& name, const ModelTable& whole, c
     return fmt::format("samples of {} are not cut over context ranks; those of gpt2, llama and moe are",
                        name);
   if (split.context > 1 && needs_all_tokens(whole))
-    return "the capacity and the aux_loss of experts are those of whole samples, and context ranks have a "
-           "part "
-           "of each; take 0 for both, or context 1";
+    return "the capacity and the aux_loss of experts are those of whole samples, and context ranks have "
+           "a part of each; take 0 for both, or context 1";
   if (const std::string units = uncuttable(whole, split.tensor); !units.empty())
     return fmt::format("tensor {} does not cut the {} of {} evenly; of up to 64 ranks these do: {}",
                        split.tensor, units, name, numbers_that_cut(whole));

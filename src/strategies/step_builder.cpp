@@ -31,6 +31,7 @@ StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Sch
     const int64_t numel = specs::is_root(spec) ? 0 : program_.layout[group].numel;
     unit_begins_.push_back(numel == 0 ? 0 : ends[static_cast<size_t>(spec.first_block)]);
     ends[static_cast<size_t>(spec.first_block)] += numel;
+    largest_units_ = std::max(largest_units_, ends[static_cast<size_t>(spec.first_block)]);
   }
   program_.offload = input.options.contains("offload") && input.options.at("offload") == "optimizer";
   program_.parameters.resize(program_.layout.size());

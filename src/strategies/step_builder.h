@@ -48,7 +48,7 @@ class StepBuilder {
   int64_t numel_of_experts() const;
   // The most elements that the units of a block have: its groups that are no root groups. They share a slot,
   // in which unit_in() says where each lies.
-  int64_t largest_units() const { return specs::largest_units(input_.model, program_.layout); }
+  int64_t largest_units() const { return largest_units_; }
   Slice unit_in(Slice slot, size_t group) const { return slot.part({unit_begins_[group], numel_of(group)}); }
   ProcessGroup all() const { return input_.all(); }
   // The process group over which one copy of the parameters is sharded, apart from those of experts that
@@ -161,6 +161,7 @@ class StepBuilder {
   bool trains_;
   std::vector<size_t> roots_;
   std::vector<int64_t> unit_begins_;  // [group]: in the slot of its block
+  int64_t largest_units_ = 0;
   StepPart part_ = StepPart::data;
   int64_t micro_batch_ = 0;
   Slice takes_, gives_;

@@ -158,16 +158,13 @@ TEST_F(ExpertLayouts, ReadEachOthersState) {
        {std::tuple{0, 2, "fsdp"}, {1, 1, "ddp"}, {2, 2, "zero3"}, {3, 2, "ddp"}, {4, 2, "fsdp(group=1)"}}) {
     const Point point = point_of(
         {.model = kFourExperts, .strategy = strategy, .accumulation = 1, .expert = expert}, comm->size());
-    TrainingSetup setup(point, *comm);
-    setup.allocate();
-    setup.state->publish();
-    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
-    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    ReadyTraining training(point, *comm);
+    const TrainingSetup& setup = training.setup;
     if (number > 0) {
       const StateReader read = [&](const std::string& name) { return states[number - 1].at(name); };
       setup.state->load(State::all, comm->rank() == 0 ? read : StateReader{});
     } else {
-      for (int step = 0; step < 2; ++step) setup.executor->step([&] { return loader.next(); });
+      for (int step = 0; step < 2; ++step) training.step();
     }
     setup.state->visit(State::all, [&, &state = states[number]](const std::string& name, const auto& value) {
       state[name] = value;
@@ -229,13 +226,10 @@ TEST_F(ExpertLayouts, MoveWhatTheChoicesSay) {
                                          {"hpz(group=1)", 2}}) {
     const Layout layout{.model = kFourExperts, .strategy = strategy, .accumulation = 2, .expert = expert};
     const Point point = point_of(layout, comm->size());
-    TrainingSetup setup(point, *comm);
-    setup.allocate();
-    setup.state->publish();
-    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
-    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    ReadyTraining training(point, *comm);
+    const TrainingSetup& setup = training.setup;
     comm->reset_traffic();
-    for (int64_t step = 0; step < kSteps; ++step) setup.executor->step([&] { return loader.next(); });
+    for (int64_t step = 0; step < kSteps; ++step) training.step();
 
     const at::Tensor load =
         setup.model->expert_load.view({3, expert, -1}).sum(at::IntArrayRef{0, 2});  // by rank
@@ -273,13 +267,10 @@ TEST_F(ExpertLayouts, WithACapacityMoveAsMuchWhateverIsChosen) {
                       .expert = expert});
     const Layout layout{.model = model("capacity=1.25"), .accumulation = 2, .expert = expert};
     const Point point = point_of(layout, comm->size());
-    TrainingSetup setup(point, *comm);
-    setup.allocate();
-    setup.state->publish();
-    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
-    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    ReadyTraining training(point, *comm);
+    const TrainingSetup& setup = training.setup;
     comm->reset_traffic();
-    setup.executor->step([&] { return loader.next(); });
+    training.step();
     double of_experts = 0, of_all = 0;
     for (const strategies::CollectiveCall& call : setup.state->program().calls) {
       of_all += call.ring_bytes();
@@ -478,11 +469,8 @@ TEST_F(ExpertLayouts, ARankThatFailsInsideABlockLeavesNoneWaiting) {
   const auto two_steps = [&](const std::string& model_text, int64_t fails_at, int64_t recompute) {
     const Point point =
         point_of({.model = model_text, .accumulation = 2, .recompute = recompute, .expert = 2}, comm->size());
-    TrainingSetup setup(point, *comm);
-    setup.allocate();
-    setup.state->publish();
-    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
-    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
+    ReadyTraining training(point, *comm);
+    const TrainingSetup& setup = training.setup;
     Model& model = *setup.model;
     int64_t num_calls = 0;
     const auto count = [&] {
@@ -498,8 +486,7 @@ TEST_F(ExpertLayouts, ARankThatFailsInsideABlockLeavesNoneWaiting) {
       return gather(own);
     };
     comm->reset_traffic();
-    for (int step = 0; step < 2; ++step)
-      setup.executor->step([&] { return loader.next(); }, /*wants_norm=*/true);
+    for (int step = 0; step < 2; ++step) training.step(/*wants_norm=*/true);
     EXPECT_EQ(setup.executor->failure() != nullptr, fails_at != kNever && comm->rank() == 0);
     return comm->traffic().num_operations;
   };

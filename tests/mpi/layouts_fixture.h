@@ -57,6 +57,23 @@ inline Point point_of(const Layout& layout, int64_t ranks) {
   return point;
 }
 
+// A training before its first step, on data like those of the others here. `point` must outlive it.
+struct ReadyTraining {
+  ReadyTraining(const Point& point, Communicator& comm) : setup(point, comm) {
+    setup.allocate();
+    setup.state->publish();
+    source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
+    loader.emplace(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm.device(), 0);
+  }
+  auto step(bool wants_norm = false) {
+    return setup.executor->step([&] { return loader->next(); }, wants_norm);
+  }
+
+  TrainingSetup setup;
+  std::unique_ptr<DataSource> source;
+  std::optional<Loader> loader;
+};
+
 // A mistake that is planted in a training, to see whether it would be found.
 struct Mistake {
   std::function<void(TrainingSetup&)> in_programs = [](TrainingSetup&) {};
