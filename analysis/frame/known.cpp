@@ -19,9 +19,26 @@ specs::SharedTable known_table(const Choice& model) {
 }
 
 std::optional<int64_t> known_bytes(const std::string& dtype) {
+  if (dtype == "fp8") return 1;  // imports have it
   const auto& names = specs::dtype_names();
   if (std::find(names.begin(), names.end(), dtype) == names.end()) return std::nullopt;
   return specs::dtype_bytes(dtype);
+}
+
+std::optional<KnownTokens> known_tokens(const Point& point, int64_t ranks_per_node) {
+  const CollectivePoint& c = point.collective;
+  const Choice parts = choice_or_name(c.parts);
+  const std::optional<int64_t> element_bytes = known_bytes(c.dtype);
+  if (parts.name != "experts" || !element_bytes) return std::nullopt;
+  try {
+    const specs::TokenExchange exchange(resolve(parts, parts_kind().options(parts.name), "parts"));
+    const int64_t elements = c.bytes / *element_bytes, tokens = elements / exchange.width;
+    if (!exchange_impossible(exchange, point.ranks, elements).empty()) return std::nullopt;
+    if (ranks_per_node == 0 || point.ranks % ranks_per_node != 0) ranks_per_node = point.ranks;
+    return KnownTokens{tokens, token_traffic(exchange, point.ranks, ranks_per_node, tokens)};
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
 }
 
 std::optional<int64_t> known_master_bytes(const std::string& precision) {

@@ -8,12 +8,20 @@
 
 #include "schema/point.h"
 #include "specs/model_table.h"
+#include "specs/tokens.h"
 #include "strategies/program.h"
 
 namespace shardmark {
 
 specs::SharedTable known_table(const Choice& model);
-std::optional<int64_t> known_bytes(const std::string& dtype);             // of an element of a collective
+std::optional<int64_t> known_bytes(const std::string& dtype);  // of an element of a collective
+// The tokens of a rank in a dispatch or combine, and the rows that travel. ranks_per_node: 0 for one node.
+// Nothing for other operations, and where an option or the type is unknown.
+struct KnownTokens {
+  int64_t tokens;
+  specs::TokenTraffic rows;
+};
+std::optional<KnownTokens> known_tokens(const Point& point, int64_t ranks_per_node);
 std::optional<int64_t> known_master_bytes(const std::string& precision);  // of a weight
 std::optional<int64_t> known_optimizer_state(const Choice& optimizer);    // elements per parameter
 // A training point with every option that this program knows resolved, and with what auto chose for auto:

@@ -137,7 +137,7 @@ void add_probe(const Measures& m, std::vector<Warning>& warnings) {
 
 void add_entry_skew(const Record& record, const std::vector<double>& apart, std::vector<Warning>& warnings) {
   constexpr double kApart = 0.3;
-  const auto* operation = specs::find_collective(record.point.collective.operation);
+  const auto* operation = specs::find_operation(record.point.collective.operation);
   if (operation == nullptr || !operation->waits_for_all() || median(apart) <= kApart) return;
   warnings.push_back(
       {"uneven entry",

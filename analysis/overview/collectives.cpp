@@ -83,8 +83,9 @@ bool has_doubtful(const OverviewTable& table) {
 
 Measured& measured_of(const MergedPoint& merged, MeasuredCollectives& settings) {
   const CollectivePoint& c = merged.point.collective;
-  const auto* const known = specs::find_collective(c.operation);
-  const size_t order = known == nullptr ? specs::kNumCollectives : static_cast<size_t>(known->what);
+  const auto* const known = specs::find_operation(c.operation);
+  const size_t order =
+      known == nullptr ? specs::operations().size() : static_cast<size_t>(known - specs::operations().data());
   return settings[{-merged.point.ranks, location_of(merged), c.dtype,
                    series_key(merged, {"operation", "reduction", "parts", "bytes", "in_place"})}]
                  [{order, operation_text(c)}];
@@ -130,8 +131,10 @@ OverviewTable collectives_overview(const std::vector<StudyData>& studies,
       {{.name = "operation", .numeric = false},
        {.name = "busbw",
         .unit = "GB/s",
-        .definition = "bus bandwidth of the largest message, as nccl-tests defines it; GB = 10^9 bytes. ?: "
-                      "the message's times have a warning, see below."},
+        .definition =
+            "bus bandwidth of the largest message, as nccl-tests defines it, or what the busiest rank "
+            "exchanges with others; GB = 10^9 bytes. ?: "
+            "the message's times have a warning, see below."},
        {.name = "message"},
        {.name = "time",
         .unit = "us",

@@ -20,8 +20,9 @@ using GroupKey = std::tuple<int64_t, Location, std::string, std::string>;  // ra
 constexpr const char* kOutOfPlace = ", out of place";
 
 int style_of(const std::string& operation) {
-  const auto* const found = specs::find_collective(operation.substr(0, operation.find_first_of(" ,")));
-  return static_cast<int>(found == nullptr ? specs::Collective(specs::kNumCollectives) : found->what);
+  const auto* const found = specs::find_operation(operation.substr(0, operation.find_first_of(" ,")));
+  const auto& all = specs::operations();
+  return static_cast<int>(found == nullptr ? std::ssize(all) : found - all.data());
 }
 
 bool has_all(const Sizes& sizes, const Sizes& others) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "analysis/frame/known.h"
@@ -12,6 +13,7 @@
 #include "analysis/table/axis_columns.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
+#include "specs/parts.h"
 #include "strategies/brief_text.h"
 
 namespace shardmark {
@@ -21,27 +23,49 @@ namespace {
 struct Pair {
   const MergedPoint* merged = nullptr;              // either
   std::array<const MergedPoint*, 2> by_place = {};  // out-of-place, in-place
+  std::optional<KnownTokens> tokens = {};           // of dispatch and combine
 };
 constexpr std::array kPlaceNames = {"out-of-place", "in-place"};
 
 // Without a name for an operation that this program does not know.
 specs::CollectiveRow row_of(const std::string& operation) {
-  const specs::CollectiveRow* const found = specs::find_collective(operation);
+  const specs::CollectiveRow* const found = specs::find_operation(operation);
   return found == nullptr ? specs::CollectiveRow{} : *found;
 }
 
 // In the order of the table of collectives; unknown ones come last.
 size_t order_of(const std::string& operation) {
-  const specs::CollectiveRow* const found = specs::find_collective(operation);
-  return found == nullptr ? specs::kNumCollectives : static_cast<size_t>(found->what);
+  const specs::CollectiveRow* const found = specs::find_operation(operation);
+  return found == nullptr ? specs::operations().size()
+                          : static_cast<size_t>(found - specs::operations().data());
 }
 
-// As nccl-tests counts: of the parts of an operation that cuts its message, one.
-Cell count_cell(const Point& point) {
+Cell count_cell(const Pair& pair) {
+  const Point& point = pair.merged->point;
   const CollectivePoint& c = point.collective;
   const auto element_bytes = known_bytes(c.dtype);
-  if (!element_bytes) return cells::words("");
-  return cells::count(c.bytes / *element_bytes / (row_of(c.operation).is_cut() ? point.ranks : 1));
+  const specs::CollectiveRow& row = row_of(c.operation);
+  if (!element_bytes || (row.moves_tokens && !pair.tokens)) return cells::words("");
+  return cells::count(counted_elements(row, choice_or_name(c.parts), point.ranks, c.bytes / *element_bytes));
+}
+
+// The rate of a part of what the busiest rank exchanges, where ranks are on several nodes.
+Cell rate_cell(const Pair& pair, int64_t specs::TokenTraffic::*part) {
+  const MergedPoint& merged = *pair.merged;
+  if (!pair.tokens || merged.nodes < 2 || merged.ranks_per_node * merged.nodes != merged.point.ranks)
+    return cells::words("");
+  const specs::TokenTraffic& rows = pair.tokens->rows;
+  return cells::number(
+      merged.measures.algbw_gb_s * static_cast<double>(rows.*part) / static_cast<double>(rows.logical), 3);
+}
+
+ColumnsOf<Pair> token_columns() {
+  return {{{.name = "within nodes", .unit = "GB/s", .is_optional = true},
+           [](const Pair& pair) { return rate_cell(pair, &specs::TokenTraffic::within); },
+           "what the busiest rank exchanges with the other ranks of its node / time."},
+          {{.name = "between nodes", .unit = "GB/s", .is_optional = true},
+           [](const Pair& pair) { return rate_cell(pair, &specs::TokenTraffic::between); },
+           "what the busiest rank exchanges with other nodes / time."}};
 }
 
 enum Place : size_t { kOutOfPlace, kInPlace };
@@ -72,7 +96,9 @@ ColumnsOf<Pair> place_columns(Place place, const specs::CollectiveRow& row) {
            "what NCCL itself expects (ncclGroupSimulateEnd)."},
           {{"algbw", "GB/s", true, true, name},
            in(place, [](const auto& merged) { return cells::number(merged.measures.algbw_gb_s, 3); }),
-           "size / time; GB = 10^9 bytes."},
+           row.moves_tokens ? "what the busiest rank receives or sends, its own part included / time, which "
+                              "others print as logical bandwidth; GB = 10^9 bytes."
+                            : "size / time; GB = 10^9 bytes."},
           {{"busbw", "GB/s", true, true, name},
            in(place, [](const auto& merged) { return cells::number(merged.measures.busbw_gb_s, 3); }),
            busbw_text(row)},
@@ -108,19 +134,27 @@ ColumnsOf<Pair> columns(const specs::CollectiveRow& row) {
              cell.value = parts;
              return cells::unless_default(!row.has_parts, std::move(cell));
            },
-           "how what each rank sends is shared out; size is what a rank sends, algbw rates the larger side "
-           "of the busiest rank."},
+           row.moves_tokens
+               ? "the tokens that travel, as a mixture of experts with these numbers routes them."
+               : "how what each rank sends is shared out; size is what a rank sends, algbw rates "
+                 "the larger side of the busiest rank."},
           {{"size", "B"},
            [=](const auto& pair) { return cells::count(collective(pair).bytes); },
-           "the larger of a rank's send and receive side. Columns as in nccl-tests."},
+           row.moves_tokens ? "of the tokens of a rank, each counted once."
+                            : "the larger of a rank's send and receive side. Columns as in nccl-tests."},
+          {{.name = "tokens", .unit = "per rank", .is_optional = true},
+           [](const auto& pair) {
+             return pair.tokens ? cells::count(pair.tokens->tokens) : cells::words("");
+           }},
           {{"count", "elements"},
-           [](const auto& pair) { return count_cell(pair.merged->point); },
-           row.is_cut() ? "elements of the size, of one rank's part." : "elements of the size."},
+           count_cell,
+           row.is_cut() && !row.moves_tokens ? "elements of the size, of one rank's part."
+                                             : "elements of the size."},
           {{"type", "", false}, [=](const auto& pair) { return cells::words(collective(pair).dtype); }},
           {{"redop", "", false}, [=](const auto& pair) { return cells::words(collective(pair).reduction); }},
           {{"root", ""},
            [is_rooted = row.is_rooted()](const auto&) { return cells::count(is_rooted ? 0 : -1); }}},
-      place_columns(kOutOfPlace, row), place_columns(kInPlace, row),
+      place_columns(kOutOfPlace, row), place_columns(kInPlace, row), token_columns(),
       ColumnsOf<Pair>{mark_column(kOutOfPlace), mark_column(kInPlace)});
 }
 
@@ -138,6 +172,7 @@ std::vector<Table> collective_tables(const MergedPoints& points) {
     Pair& pair = found[{order_of(c.operation), c.operation, p.ranks}][{
         location_of(merged), c.dtype, c.reduction, c.parts, c.bytes, series_key(merged, {"in_place"})}];
     pair.merged = pair.by_place[c.in_place ? 1 : 0] = &merged;
+    pair.tokens = known_tokens(p, merged.ranks_per_node);
   }
   std::vector<Table> tables;
   for (const auto& [key, pairs] : found) {

@@ -186,7 +186,7 @@ const std::map<std::string, CommandRow>& rows() {
           "sizes grow by --stepfactor; leave out one of them"},
          {"--op",
           [](const Given& given) {
-            return given.value("--op") == "sum" || specs::collective(given.value("operation")).reduces;
+            return given.value("--op") == "sum" || specs::operation(given.value("operation")).reduces;
           },
           "the operation reduces nothing; leave it out"}}}},
       {"doctor",

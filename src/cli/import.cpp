@@ -79,10 +79,11 @@ int import_files(const ImportOptions& options) {
 
 std::function<int()> define_import(CLI::App& app) {
   auto options = std::make_shared<ImportOptions>();
-  app.add_option("files", options->files,
-                 "results that you have, recognised by their content: nccl-tests (also -J), OSU "
-                 "micro-benchmarks, Intel MPI "
-                 "Benchmarks, MLPerf logs, tables as CSV, YAML or JSON; each file is a launch")
+  app.add_option(
+         "files", options->files,
+         "results that you have, recognised by their content: nccl-tests (also -J), OSU "
+         "micro-benchmarks, Intel MPI "
+         "Benchmarks, DeepEP and NCCL EP, MLPerf logs, tables as CSV, YAML or JSON; each file is a launch")
       ->required();
   app.add_option("-o,--output", options->output, "the study to write, such as results/theirs.h5")->required();
   imports::Given& given = options->given;

@@ -183,7 +183,7 @@ std::vector<Section> sections() {
            {"Routings", entries_of(specs::routing_specs()), false},
            {"Data", entries_of(specs::data_specs()), false},
            {"Optimizers", entries_of(specs::optimizer_specs()), false},
-           {"Collectives", rows_of(specs::collectives()), false},
+           {"Collectives", rows_of(specs::operations()), false},
            {"Transports", entries_of(specs::transport_specs()), false},
            {"Precisions", precisions(), false},
        })

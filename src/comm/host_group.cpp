@@ -106,6 +106,15 @@ int HostGroup::first_rank_on_node() const {
   return first;
 }
 
+int64_t HostGroup::even_ranks_per_node() const {
+  const int64_t first = first_rank_on_node();
+  const HostGroup node = split(static_cast<int>(first), rank());
+  const int64_t here = node.size();
+  const bool fits = first % here == 0 && rank() / here == first / here;
+  const bool is_even = max(here) == -max(-here) && max(static_cast<int64_t>(!fits)) == 0;
+  return is_even && here < size() ? here : 0;
+}
+
 void HostGroup::barrier() const {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_CHECK(MPI_Ibarrier(comm_, &request));

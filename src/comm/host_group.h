@@ -27,6 +27,9 @@ class HostGroup {
   HostGroup split(int color, int key) const;
   // The lowest rank of this group that shares memory with this one. Collective.
   int first_rank_on_node() const;
+  // The number of ranks per node if there are several nodes that hold equally many consecutive ranks,
+  // otherwise 0. Collective.
+  int64_t even_ranks_per_node() const;
   void barrier() const;  // ends as soon as it can, for the start of a window (base/backoff.h)
   // Always sleeps between polls, for ranks that take no part in a configuration.
   void sleep_barrier() const;

@@ -199,6 +199,21 @@ void cross(std::vector<Point>& points, const AxisRow& axis, const std::vector<Ax
   points = std::move(product);
 }
 
+// Sets what the operation decides. Throws UsageError for parts that it cannot have.
+void settle(Point& point, const SuiteBlock& block) {
+  CollectivePoint& c = point.collective;
+  const specs::CollectiveRow& row = specs::operation(c.operation);
+  if (!row.reduces) c.reduction = "none";
+  if (!row.in_place) c.in_place = false;
+  if (row.moves_tokens && !block.values.contains("parts"))
+    c.parts = to_text(choice_from_flag("experts", "parts", kind_of("parts")));
+  const std::string parts = choice_from_text(c.parts).name;
+  if (row.moves_tokens != (parts == "experts"))
+    throw UsageError(fmt::format("{}parts {} are not for {}, which takes {}; write a block for each",
+                                 block.place, parts, row.name,
+                                 row.moves_tokens ? "parts experts" : "equal, hot, zipf or counts"));
+}
+
 }  // namespace
 
 // The product of the values of the axes. The loop order of axes (AxisRow::loop) decides the order of points:
@@ -213,10 +228,7 @@ std::vector<Point> expand(const SuiteBlock& block, std::vector<std::string>& war
   std::vector<Point> points = {block.base};
   for (const AxisRow* axis : axes) cross(points, *axis, block.values.at(axis->key), block.place);
   for (Point& point : points) {
-    if (point.workload != "collective") continue;
-    const specs::CollectiveRow& row = specs::collective(point.collective.operation);
-    if (!row.reduces) point.collective.reduction = "none";
-    if (!row.in_place) point.collective.in_place = false;
+    if (point.workload == "collective") settle(point, block);
   }
   for (const AxisRow* axis : axes) tell_unused(*axis, block, points, warnings);
   return points;

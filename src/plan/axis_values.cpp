@@ -144,17 +144,19 @@ std::vector<AxisValue> read_words_or_all(const AxisRow& axis, const YamlNode& no
   for (const auto& item : node.items()) words.emplace_back(item.value(Word{accepted}));
   if (std::find(words.begin(), words.end(), AxisValue(std::string("all"))) == words.end()) return words;
   if (words.size() > 1) node.fail(fmt::format("'all' stands for every {}; write it alone", axis.key));
-  return {known.begin(), known.end()};
+  const std::vector<std::string> collectives = specs::collective_names();  // dispatch and combine are none
+  const auto& all = std::string_view(axis.key) == "operation" ? collectives : known;
+  return {all.begin(), all.end()};
 }
 
 }  // namespace
 
 const std::vector<std::string>& words_of(const std::string& key) {
   static const std::map<std::string, std::vector<std::string>> words = {
-      {"precision", precision_names()},         {"reduce_dtype", specs::reduce_dtype_names()},
-      {"stages", {"flops", "blocks"}},          {"rank_order", {"dp-pp", "pp-dp"}},
-      {"kernels", {"torch", "fused"}},          {"gathers", {"shared", "own"}},
-      {"operation", specs::collective_names()}, {"dtype", specs::dtype_names()},
+      {"precision", precision_names()},        {"reduce_dtype", specs::reduce_dtype_names()},
+      {"stages", {"flops", "blocks"}},         {"rank_order", {"dp-pp", "pp-dp"}},
+      {"kernels", {"torch", "fused"}},         {"gathers", {"shared", "own"}},
+      {"operation", specs::operation_names()}, {"dtype", specs::dtype_names()},
       {"reduction", specs::reduction_names()}};
   return words.at(key);
 }

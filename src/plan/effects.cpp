@@ -77,10 +77,10 @@ std::string of_rank_order(const Point& point) {
 }
 
 std::string of_collective(const Point& point, bool specs::CollectiveRow::*has, const char* what) {
-  const specs::CollectiveRow& row = specs::collective(point.collective.operation);
+  const specs::CollectiveRow& row = specs::operation(point.collective.operation);
   if (row.*has) return {};
   std::string others;
-  for (const specs::CollectiveRow& other : specs::collectives())
+  for (const specs::CollectiveRow& other : specs::operations())
     if (other.*has) others += (others.empty() ? "" : ", ") + other.name;
   return fmt::format("{} {}; take {}", row.name, what, others);
 }
@@ -210,7 +210,8 @@ uint64_t hash_of_step(const Point& point) {
   uint64_t hash = kHashStart;
   if (point.workload == "collective") {
     const CollectivePoint& c = point.collective;
-    if (!specs::collective(c.operation).has_parts) return hash;
+    if (!specs::operation(c.operation).has_parts) return hash;
+    if (specs::operation(c.operation).moves_tokens) return hash_bytes(c.parts, hash);
     const specs::Parts parts = specs::share_out(choice_from_text(c.parts), point.ranks,
                                                 c.bytes / specs::dtype_bytes(c.dtype), point.folder);
     for (const std::vector<int64_t>& row : parts.rows())

@@ -16,6 +16,7 @@
 #include "specs/collectives.h"
 #include "specs/parts.h"
 #include "specs/specs.h"
+#include "specs/tokens.h"
 #include "strategies/stages.h"
 #include "strategies/strategy.h"
 
@@ -42,13 +43,20 @@ Expectation expect_training(const Point& point) {
 
 // Bytes that a rank sends, as the mean over ranks. A rule for the parts of an all_to_all_v is the same for
 // every sender, so its mean equals that of equal parts. Only a file of counts gives senders different
-// amounts.
+// amounts. NaN for tokens that travel by nodes, because nobody knows yet which ranks are on a node.
 double sent_bytes(const Point& point) {
   const CollectivePoint& c = point.collective;
-  const specs::CollectiveRow& row = specs::collective(c.operation);
+  const specs::CollectiveRow& row = specs::operation(c.operation);
+  const int64_t element = specs::dtype_bytes(c.dtype);
   if (row.has_parts && point.impossible.empty()) {
     const Choice parts = choice_from_text(c.parts);
-    const int64_t element = specs::dtype_bytes(c.dtype);
+    if (row.moves_tokens) {
+      const specs::TokenExchange exchange(parts);
+      if (exchange.once_per == specs::OncePer::node) return std::nan("");
+      return specs::token_traffic(exchange, point.ranks, point.ranks, c.bytes / element / exchange.width)
+                 .moved *
+             static_cast<double>(exchange.width * element);
+    }
     if (parts.name == "counts")
       return specs::share_out(parts, point.ranks, c.bytes / element, point.folder).moved() *
              static_cast<double>(element);
@@ -134,22 +142,35 @@ std::string data_mismatch(const TrainingPoint& t) {
   return of_documents.empty() ? "" : fmt::format("data {}: {}", t.data.name, of_documents);
 }
 
+}  // namespace
+
 std::string collective_reason(const Point& point) {
   const CollectivePoint& c = point.collective;
+  const specs::CollectiveRow& row = specs::operation(c.operation);
   const int64_t elements = c.bytes / specs::dtype_bytes(c.dtype),
-                least = specs::collective(c.operation).is_cut() ? point.ranks : 1;
+                least = row.is_cut() && !row.moves_tokens ? point.ranks : 1;
   if (elements < least)
     return fmt::format("{} hold {} {}, {} on {} ranks needs {}", format_bytes(static_cast<double>(c.bytes)),
                        elements, c.dtype, c.operation, point.ranks, least);
   if (c.dtype == "int32" && c.reduction == "average") return "the average of int32 values is not an int32";
+  if (row.moves_tokens) {
+    if (c.dtype == "int32")
+      return c.operation + " moves tokens, which a combine multiplies by fractions; take another type";
+    if (c.beside != "alone")
+      return c.operation + " is measured alone; take operation all_to_all_v, or leave out beside";
+  }
   try {
-    if (const Choice parts = choice_from_text(c.parts); parts.name == "counts")
-      specs::share_out(parts, point.ranks, elements, point.folder);
+    const Choice parts = choice_from_text(c.parts);
+    if (parts.name == "counts") specs::share_out(parts, point.ranks, elements, point.folder);
+    if (parts.name == "experts")
+      return specs::exchange_impossible(specs::TokenExchange(parts), point.ranks, elements);
   } catch (const UsageError& error) {
     return error.what();
   }
   return {};
 }
+
+namespace {
 
 std::string transport_reason(const Point& point, const World& world) {
   const std::string& named = point.transport.empty() ? world.transport : point.transport;
@@ -164,6 +185,18 @@ std::string transport_reason(const Point& point, const World& world) {
                      point.ranks, ranks_per_node);
 }
 
+// Tokens that travel by nodes need as many ranks on each.
+std::string nodes_reason(const Point& point, const World& world) {
+  if (!specs::operation(point.collective.operation).moves_tokens) return {};
+  const specs::TokenExchange exchange(choice_from_text(point.collective.parts));
+  const int64_t per_node = world.ranks_per_node;
+  if (exchange.once_per != specs::OncePer::node || per_node == 0 || point.ranks <= per_node ||
+      point.ranks % per_node == 0)
+    return {};
+  return fmt::format("parts experts(once_per=node) needs full nodes: {} ranks, {} per node", point.ranks,
+                     per_node);
+}
+
 // Fills in the point's number of ranks and batch per rank. Returns why that is not possible; empty if it is.
 std::string place(Point& point, const World& world) {
   if (point.ranks == kWorldSize) point.ranks = world.ranks;
@@ -176,7 +209,10 @@ std::string place(Point& point, const World& world) {
 // Returns why a point whose ranks and batch are known cannot run; empty if it can.
 std::string reason_against(const Point& point, const World& world) {
   if (std::string reason = transport_reason(point, world); !reason.empty()) return reason;
-  if (point.workload != "training") return collective_reason(point);
+  if (point.workload != "training") {
+    const std::string reason = collective_reason(point);
+    return reason.empty() ? nodes_reason(point, world) : reason;
+  }
   if (point.training.batch_size == kLargest && point.sampling.duration_s > 0)
     return "a search for the largest batch tries many batches, and each would run for the whole duration";
   const auto& native = world.precisions;
@@ -198,8 +234,16 @@ std::string mpi_reason(const Point& point, specs::MpiServes serves) {
   using specs::MpiServes;
   const CollectivePoint& c = point.collective;
   const bool trains = point.workload != "collective";
-  const int64_t most_elements = trains ? specs::model_table(point.training.model)->num_parameters()
-                                       : c.bytes / specs::dtype_bytes(c.dtype);
+  int64_t most_elements = trains ? specs::model_table(point.training.model)->num_parameters()
+                                 : c.bytes / specs::dtype_bytes(c.dtype);
+  if (!trains && specs::operation(c.operation).moves_tokens) {
+    const specs::TokenExchange exchange(choice_from_text(c.parts));
+    if (!specs::exchange_impossible(exchange, point.ranks, most_elements).empty())
+      return {};  // it says so itself
+    most_elements =
+        exchange.width *
+        specs::token_traffic(exchange, point.ranks, point.ranks, most_elements / exchange.width).logical;
+  }
   if (most_elements > std::numeric_limits<int>::max())
     return fmt::format(
         "transport mpi: MPI counts elements in 32 bits, and {} has more; take {}transport pt2pt",
@@ -211,7 +255,7 @@ std::string mpi_reason(const Point& point, specs::MpiServes serves) {
   if (trains || c.beside != "alone")
     return "transport mpi overlaps nothing on GPUs: Open MPI's non-blocking reductions do not take GPU "
            "memory; use transport nccl";
-  if (specs::collective(c.operation).reduces && specs::dtype_bytes(c.dtype) == 2)
+  if (specs::operation(c.operation).reduces && specs::dtype_bytes(c.dtype) == 2)
     return "transport mpi does not reduce 16-bit types on GPUs: MPI has no such types, and its libraries "
            "reduce them by a function for host memory";
   return {};

@@ -49,6 +49,9 @@ std::string strategy_reason(const Point& point);
 // parameters are gathered. Empty if they are.
 std::string gathers_reason(const Point& point);
 
+// Returns why these ranks cannot run the collective with this size, type and parts; empty if they can.
+std::string collective_reason(const Point& point);
+
 // Returns why the point, over transport mpi, cannot run on these devices or has too many elements for MPI.
 // Empty if it can.
 std::string mpi_reason(const Point& point, specs::MpiServes serves);

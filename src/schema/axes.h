@@ -386,7 +386,8 @@ inline constexpr std::array kCollectiveAxes = {
             .member = &CollectivePoint::bytes,
             .accepted = values::kMessage,
             .unit = "bytes",
-            .description = "message, the larger of a rank's send and receive side",
+            .description = "message, the larger of a rank's send and receive side; of dispatch and combine "
+                           "the rank's tokens",
             .acts = Acts::always,
             .required = true,
             .loop = 5},
@@ -398,7 +399,8 @@ inline constexpr std::array kCollectiveAxes = {
     AxisRow{.key = "parts",
             .member = &CollectivePoint::parts,
             .accepted = Choices{},
-            .description = "of all_to_all_v: how what a rank sends is shared out among the receivers",
+            .description = "of all_to_all_v: how what a rank sends is shared out among the receivers; of "
+                           "dispatch and combine: which tokens go to which experts",
             .acts = Acts::with_parts,
             .default_choice = "equal",
             .is_later = true,

@@ -51,12 +51,13 @@ struct TrainingPoint {
 
 // The axes of a collectives block.
 struct CollectivePoint {
-  std::string operation;  // a row of specs/collectives.h: all_reduce ...
+  std::string operation;  // a row of specs/collectives.h: all_reduce ... or dispatch, combine
   std::string dtype = "float32";
   std::string reduction = "sum";  // "none" if the operation does not reduce
-  int64_t bytes = 0;              // as nccl-tests counts them
+  int64_t bytes = 0;              // as nccl-tests counts them; of dispatch and combine: all tokens of a rank
   bool in_place = true;
-  std::string parts = "equal";   // for all_to_all_v: how much each rank sends to each; a choice as text
+  // For all_to_all_v, dispatch and combine: how much each rank sends to each; a choice as text.
+  std::string parts = "equal";
   std::string beside = "alone";  // a load that runs at the same time; a choice as text
 };
 

@@ -1,4 +1,4 @@
-// The table of collectives: a row for each of the ten.
+// The table of collectives: a row for each of the ten, and for the two operations that are made of them.
 #include "specs/collectives.h"
 
 #include <fmt/format.h>
@@ -65,23 +65,53 @@ const CollectiveRow& collective(Collective what) {
   return row;
 }
 
-const CollectiveRow* find_collective(const std::string& name) {
-  for (const CollectiveRow& row : collectives())
+const std::vector<CollectiveRow>& operations() {
+  static const std::vector<CollectiveRow> rows = [] {
+    std::vector<CollectiveRow> all(collectives().begin(), collectives().end());
+    CollectiveRow row = collective(all_to_all_v);
+    row.moves_tokens = true;
+    row.name = "dispatch";
+    row.description = "tokens go to the ranks that have their experts, once for each expert or rank";
+    all.push_back(row);
+    row.name = "combine";
+    row.description = "what experts made of tokens goes back and is added up for each token, with weights";
+    all.push_back(row);
+    return all;
+  }();
+  return rows;
+}
+
+namespace {
+
+template <class Rows>
+const CollectiveRow* found_in(const Rows& rows, const std::string& name) {
+  for (const CollectiveRow& row : rows)
     if (row.name == name) return &row;
   return nullptr;
 }
 
-const CollectiveRow& collective(const std::string& name) {
-  if (const CollectiveRow* const found = find_collective(name); found != nullptr) return *found;
-  throw UsageError(
-      fmt::format("unknown collective '{}'; known: {}", name, fmt::join(collective_names(), ", ")));
-}
-
-std::vector<std::string> collective_names() {
+template <class Rows>
+std::vector<std::string> names_in(const Rows& rows) {
   std::vector<std::string> names;
-  for (const CollectiveRow& row : collectives()) names.push_back(row.name);
+  for (const CollectiveRow& row : rows) names.push_back(row.name);
   return names;
 }
+
+template <class Rows>
+const CollectiveRow& known_in(const Rows& rows, const std::string& name) {
+  if (const CollectiveRow* const found = found_in(rows, name); found != nullptr) return *found;
+  throw UsageError(fmt::format("unknown collective '{}'; known: {}", name, fmt::join(names_in(rows), ", ")));
+}
+
+}  // namespace
+
+const CollectiveRow* find_collective(const std::string& name) { return found_in(collectives(), name); }
+const CollectiveRow& collective(const std::string& name) { return known_in(collectives(), name); }
+std::vector<std::string> collective_names() { return names_in(collectives()); }
+
+const CollectiveRow* find_operation(const std::string& name) { return found_in(operations(), name); }
+const CollectiveRow& operation(const std::string& name) { return known_in(operations(), name); }
+std::vector<std::string> operation_names() { return names_in(operations()); }
 
 double ring_factor(Collective what, int64_t ranks) {
   return ranks == 1 ? 0 : collective(what).sent.of(static_cast<double>(ranks));

@@ -61,6 +61,8 @@ struct CollectiveRow {
   std::vector<std::vector<Collective>> guidelines;
   // Whether parts may differ in length (parts.h). The payload is then the larger side of the busiest rank.
   bool has_parts = false;
+  // dispatch and combine: tokens of a mixture of experts are copied or summed around the collective `what`.
+  bool moves_tokens = false;
 
   bool is_rooted() const { return root != Root::none; }
   // Whether no rank can finish before the last rank has begun.
@@ -74,6 +76,13 @@ const CollectiveRow& collective(Collective what);
 const CollectiveRow& collective(const std::string& name);  // throws UsageError, which lists the known ones
 const CollectiveRow* find_collective(const std::string& name);  // nullptr if unknown
 std::vector<std::string> collective_names();
+
+// What a point may measure: the collectives, then dispatch and combine, which transports do not know. They
+// are made of gathers of rows, a sum over rows, and an all_to_all_v (specs/tokens.h).
+const std::vector<CollectiveRow>& operations();
+const CollectiveRow& operation(const std::string& name);  // throws UsageError, which lists the known ones
+const CollectiveRow* find_operation(const std::string& name);  // nullptr if unknown
+std::vector<std::string> operation_names();
 
 // `sent` for this number of ranks, and 0 for one rank.
 double ring_factor(Collective what, int64_t ranks);

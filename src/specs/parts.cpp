@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/glob.h"
 #include "base/text.h"
+#include "specs/tokens.h"
 
 namespace shardmark::specs {
 namespace {
@@ -113,7 +114,10 @@ const std::map<std::string, PartsSpec>& parts_specs() {
         {{"exponent", OptionType::number, 1.0, "0: equal", {}, 0, 10}}}},
       {"counts",
        {"shares from a file: a row for each sender, or one for all, of a count for each receiver",
-        {{"file", OptionType::text, {}, "from the working directory, or else from the suite's folder"}}}}};
+        {{"file", OptionType::text, {}, "from the working directory, or else from the suite's folder"}}}},
+      {"experts",
+       {"of dispatch and combine: the tokens of a rank go to the ranks that have their experts",
+        token_exchange_options()}}};
   return table;
 }
 
@@ -145,7 +149,31 @@ double Parts::moved() const {
   return static_cast<double>(moved) / static_cast<double>(ranks_);
 }
 
+Parts Parts::reversed() const {
+  Rows rows(static_cast<size_t>(ranks_), std::vector<int64_t>(static_cast<size_t>(ranks_)));
+  for (int64_t sender = 0; sender < ranks_; ++sender)
+    for (int64_t receiver = 0; receiver < ranks_; ++receiver)
+      rows[static_cast<size_t>(receiver)][static_cast<size_t>(sender)] = between(sender, receiver);
+  return Parts(std::move(rows));
+}
+
+int64_t counted_elements(const CollectiveRow& row, const Choice& parts, int64_t ranks, int64_t elements) {
+  if (row.moves_tokens) {
+    const int64_t width = TokenExchange(parts).width;
+    return elements / width * width;
+  }
+  return elements / (row.is_cut() ? ranks : 1);
+}
+
 Parts share_out(const Choice& parts, int64_t ranks, int64_t elements, const std::string& folder) {
+  if (parts.name == "experts") {
+    const TokenExchange exchange(parts);
+    if (const std::string why = exchange_impossible(exchange, ranks, elements); !why.empty())
+      throw UsageError(why);
+    std::vector<int64_t> sent = rows_to_ranks(exchange, ranks, elements / exchange.width).count;
+    for (int64_t& of_rank : sent) of_rank *= exchange.width;
+    return Parts(Parts::Rows{std::move(sent)});
+  }
   if (parts.name != "counts") return Parts(Parts::Rows{shared_out(elements, shares_of(parts, ranks))});
   const std::vector<std::vector<double>> shares =
       read_counts(parts.options.at("file").get<std::string>(), ranks, folder);

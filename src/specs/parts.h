@@ -1,5 +1,6 @@
-// all_to_all_v: how each rank divides what it sends among the receivers. Popular receivers are the same for
-// all senders, as popular experts of a mixture are, so that some ranks receive more than others.
+// all_to_all_v, dispatch and combine: how each rank divides what it sends among the receivers. Popular
+// receivers are the same for all senders, as popular experts of a mixture are, so that some ranks receive
+// more than others.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "schema/choice.h"
+#include "specs/collectives.h"
 
 namespace shardmark::specs {
 
@@ -15,7 +17,7 @@ struct PartsSpec {
   std::string description;
   OptionTable options = {};
 };
-const std::map<std::string, PartsSpec>& parts_specs();  // equal, hot, zipf, counts
+const std::map<std::string, PartsSpec>& parts_specs();  // equal, hot, zipf, counts, experts
 
 // The number of elements that each rank sends to each rank.
 class Parts {
@@ -38,6 +40,7 @@ class Parts {
   int64_t longest() const { return longest_; }  // part of all
   // The elements that a rank sends to others, as the mean over ranks.
   double moved() const;
+  Parts reversed() const;  // each part goes the other way
 
  private:
   const std::vector<int64_t>& row_of(int64_t sender) const {
@@ -50,10 +53,15 @@ class Parts {
   int64_t busiest_ = 0, busiest_with_others_ = 0, longest_ = 0;
 };
 
-// Every rank sends `elements` in all; with `counts`, the rank that sends most does. `folder` is that of the
-// suite, in which the file of counts is looked up. Throws UsageError, with the line, if there is no such file
-// or it is not for this number of ranks.
+// Every rank sends `elements` in all; with `counts`, the rank that sends most does; with `experts`, those are
+// the elements of its tokens, which it sends as often as their experts ask for. `folder` is that of
+// the suite, in which the file of counts is looked up. Throws UsageError, with the line, if there is no such
+// file or it is not for this number of ranks, or if these ranks cannot exchange so many tokens.
 Parts share_out(const Choice& parts, int64_t ranks, int64_t elements, const std::string& folder = "");
+
+// A message of `elements` in all, as nccl-tests counts it: the elements of one rank's part where it is cut
+// into parts, rounded down. Of dispatch and combine, the elements of all whole tokens of a rank.
+int64_t counted_elements(const CollectiveRow& row, const Choice& parts, int64_t ranks, int64_t elements);
 
 // Elements in proportion to shares: each share is rounded down, and the elements that are left go to the
 // largest remainders. All 0 if the shares are.

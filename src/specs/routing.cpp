@@ -122,21 +122,32 @@ std::vector<double> expert_shares(const Choice& routing, int64_t experts, int64_
   return routing_specs().at(routing.name).shares(routing.options, experts, top_k);
 }
 
-// The copies are laid out by expert and dealt to tokens in turn, so that those of one expert, which are no
-// more than there are tokens, go to different ones.
+// Each token in turn draws top_k different experts with probabilities in proportion to what the experts still
+// have to get: a systematic sample over the experts in a random order. An expert that has to get all tokens
+// that are left is drawn for certain, so that the counts come out exactly. Which experts a token has together
+// is left to chance, as it is for a router; how many ranks a token goes to depends on that. Source: Madow,
+// Ann. Math. Stat. 20(3), 1949.
 std::vector<int64_t> experts_of_tokens(const Choice& routing, const RoutedTokens& of, int64_t layer) {
-  const std::vector<int64_t> counts =
-      shared_out(of.tokens * of.top_k, expert_shares(routing, of.experts, of.top_k));
-  std::vector<int64_t> tokens(static_cast<size_t>(of.tokens));
-  std::iota(tokens.begin(), tokens.end(), 0);
+  std::vector<int64_t> left = shared_out(of.tokens * of.top_k, expert_shares(routing, of.experts, of.top_k));
+  std::vector<size_t> order(left.size());
+  std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937_64 random(static_cast<uint64_t>(layer));
-  for (size_t i = tokens.size(); i > 1; --i) std::swap(tokens[i - 1], tokens[random() % i]);
-  std::vector<int64_t> experts(static_cast<size_t>(of.tokens * of.top_k));
-  int64_t copy = 0;
-  for (size_t e = 0; e < counts.size(); ++e)
-    for (int64_t i = 0; i < counts[e]; ++i, ++copy)
-      experts[static_cast<size_t>(tokens[static_cast<size_t>(copy % of.tokens)] * of.top_k +
-                                  copy / of.tokens)] = static_cast<int64_t>(e);
+  std::vector<int64_t> experts;
+  experts.reserve(static_cast<size_t>(of.tokens * of.top_k));
+  for (int64_t tokens = of.tokens; tokens > 0; --tokens) {
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+    // The experts lie one after the other on a line, each as long as its count, which is at most `tokens`.
+    // Marks at equal distances of `tokens` so meet each at most once.
+    auto next = static_cast<int64_t>(random() % static_cast<uint64_t>(tokens));
+    int64_t end = 0;
+    for (const size_t expert : order) {
+      end += left[expert];
+      if (next >= end) continue;
+      experts.push_back(static_cast<int64_t>(expert));
+      --left[expert];
+      next += tokens;
+    }
+  }
   return experts;
 }
 

@@ -11,6 +11,7 @@
 #include "specs/model_table.h"
 #include "specs/parts.h"
 #include "specs/specs.h"
+#include "specs/tokens.h"
 #include "strategies/pipeline.h"
 #include "strategies/strategy.h"
 
@@ -132,7 +133,10 @@ const ChoiceKind& save_kind() {
 const ChoiceKind& parts_kind() {
   static const ChoiceKind kind = {
       "parts", names_of(specs::parts_specs()),
-      [](const std::string& name) -> const OptionTable& { return specs::parts_specs().at(name).options; }};
+      [](const std::string& name) -> const OptionTable& { return specs::parts_specs().at(name).options; },
+      [](const Choice& parts) {
+        if (parts.name == "experts") specs::TokenExchange{parts};
+      }};
   return kind;
 }
 

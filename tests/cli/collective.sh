@@ -88,6 +88,18 @@ printf '0 1\n1 0\n' >"$scratch/other"
 run all_to_all_v -b 1M -e 1M --iters 3 --parts "counts(file=\"$scratch/other\")" || fail "parts that all move"
 awk '!/^#/ && ($3 != "float" || $8 != $7) {exit 1}' "$scratch/out" || fail "bus bandwidth of what moves as a whole"
 
+# Tokens of a mixture: whole tokens are counted, and every element is checked. Bad numbers are refused before the header.
+run dispatch -b 1M -e 1M --iters 3 --parts "experts(width=1000, experts=8, top_k=2, once_per=rank)" || fail "dispatch"
+awk '!/^#/ && ($1 != 1048000 || $2 != 262000 || $9 != 0 || !($7 > $8)) {exit 1}' "$scratch/out" || fail "whole tokens, and the own ones not on the wire"
+run combine -b 64K -e 64K --iters 3 -d bfloat16 --parts "experts(width=64, experts=8, top_k=2)" || fail "combine"
+awk '!/^#/ && $9 != 0 {exit 1}' "$scratch/out" || fail "combine is wrong"
+refused "takes experts(...)" dispatch --parts "hot(share=0.5)"
+refused "takes equal, hot, zipf or counts" all_to_all_v --parts experts
+refused "7 experts are not divisible by 2 ranks" dispatch --parts "experts(experts=7, top_k=2)"
+refused "hold no token of width 7168" dispatch -b 1K -e 1K
+refused "take another type" combine -d int32
+refused "take routing balanced, zipf or hot" dispatch --parts "experts(routing=learned)"
+
 # A launcher that started several worlds of one rank.
 started() { env -u OMPI_COMM_WORLD_SIZE "$@" timeout 60 "$shardmark" collective all_reduce -b 32 -e 32 --iters 1 --device cpu >"$scratch/out" 2>"$scratch/err"; }
 for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE MV2_COMM_WORLD_SIZE JSM_NAMESPACE_SIZE PALS_NRANKS PALS_LOCAL_SIZE FLUX_JOB_SIZE \

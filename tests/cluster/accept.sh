@@ -58,7 +58,7 @@ accepts() {
   local status=0
   "$program" launch "$dir/accept.yaml" -n $((4 * per_node)) --ranks-per-node "$per_node" --container "$dir/with_faults" "${flags[@]}" -o "$dir/$1.h5" -- --device cpu \
     >"$dir/$1.log" 2>&1 || status=$?
-  [[ $status == "$2" ]] || fail "$1: exit status $status, expected $2"
+  [[ $status == "$2" ]] || fail "$1: exit status $status, expected $2: $(grep -E "^out:|^watch| out, " "$dir/$1.log")"
 }
 says() { grep -qE -- "$2" <(tr -s '\n ' ' ' <"$dir/$1.log") || fail "$1: no words '$2': $(grep -A3 -E '^out:| out, ' "$dir/$1.log")"; }
 

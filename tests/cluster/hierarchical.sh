@@ -2,7 +2,7 @@
 # NEEDS torch
 # ALONE it compares speeds.
 # Eight ranks run on four nodes with links of 1 Gbit/s. Hierarchical all-reduce is faster than the flat one, in one
-# interleaved run. With SOAK=1, more sizes and repeats, and the whole quick suite on these nodes.
+# interleaved run. Dispatch and combine are faster where tokens travel once to each node. With SOAK=1, more sizes and repeats, and the whole quick suite on these nodes.
 set -euo pipefail
 program=$(realpath "${1:?usage: tests/cluster/hierarchical.sh path/to/shardmark}")
 # shellcheck source=tests/cluster/nodes.bash
@@ -30,6 +30,35 @@ for form in sharded leader; do
     --ranks-per-node 2 --faster "hierarchical(form=$form" || fail "not faster in stages ($form)"
 done
 echo "eight ranks on four nodes with links of 1 Gbit/s, after $SECONDS s"
+
+cat >"$dir/tokens.yaml" <<TEXT
+name: tokens
+ranks: 8
+repeats: 3
+sampling: {warmup_steps: 1, min_steps: 5, max_steps: 5, time_limit: 30}
+collectives:
+  - operation: [dispatch, combine]
+    parts: {experts: {width: 1024, experts: 32, top_k: 8, once_per: [copy, rank, node]}}
+    bytes: 512KiB
+TEXT
+"${on_nodes[@]}" "$program" run "$dir/tokens.yaml" -o "$dir/tokens.h5" >"$dir/tokens.log" 2>&1 || fail "dispatch and combine on four nodes"
+"$program" report "$dir/tokens.h5" --raw --json >"$dir/tokens.json"
+"$program" report "$dir/tokens.h5" --table collectives >"$dir/tokens.txt"
+grep -q 'between nodes' "$dir/tokens.txt" || fail "the table has no rates between nodes"
+"$python" - "$dir/tokens.json" <<'P' || fail "tokens once to each node"
+import collections, json, re, statistics, sys
+times = collections.defaultdict(list)
+for p in json.load(open(sys.argv[1]))["points"]:
+    once_per = re.search(r"once_per=(\w+)", p["parts"])[1]
+    assert p["outcome"] == "ok" and p["num_wrong"] == 0, p
+    assert abs(p["traffic_bytes"] / p["predicted_traffic_bytes"] - 1) < 1e-9, (once_per, p["traffic_bytes"], p["predicted_traffic_bytes"])
+    times[p["operation"], once_per].append(p["step_s"])
+for operation in ("dispatch", "combine"):
+    copy, rank, node = (statistics.median(times[operation, form]) for form in ("copy", "rank", "node"))
+    print(f"{operation}: once per copy {1e3 * copy:.1f} ms, rank {1e3 * rank:.1f}, node {1e3 * node:.1f}")
+    assert node < copy, operation
+P
+echo "dispatch and combine on four nodes, after $SECONDS s"
 [[ -n ${SOAK:-} ]] || exit 0
 
 cd "$home"

@@ -4,8 +4,10 @@
 
 #include "comm/watch/heartbeat.h"
 #include "comm/wrappers/checked.h"
+#include "strategies/choice_kinds.h"
 #include "tests/gpu/collective_checks.h"
 #include "tests/gpu/gpu_fixture.h"
+#include "tests/gpu/point_on_gpu.h"
 
 namespace shardmark {
 namespace {
@@ -49,6 +51,30 @@ TEST_F(Nccl, CarriesMessages) {
   const at::Tensor in = at::full({1 << 22}, comm->rank() + 1, options), out = at::zeros({1 << 22}, options);
   comm->send_recv(out, before, in, next).wait();
   EXPECT_TRUE(out.eq(before + 1).all().item<bool>());
+}
+
+// Tokens go to the ranks of their experts and come back, in every form and type, as they do on CPUs.
+TEST_F(Nccl, DispatchAndCombineAreExact) {
+  for (const std::string operation : {"dispatch", "combine"})
+    for (const std::string once_per : {"copy", "rank", "node"})
+      for (const std::string dtype : {"float32", "float64", "bfloat16", "float16"}) {
+        Point point;
+        point.workload = "collective";
+        point.ranks = comm_->size();
+        const Choice parts =
+            choice_from_text("experts(width=64, experts=32, top_k=4, once_per=" + once_per + ")");
+        point.collective = {operation, dtype,
+                            "none",    100 * 64 * specs::dtype_bytes(dtype),
+                            false,     to_text(resolve(parts, parts_kind().options("experts"), "parts"))};
+        DecisionInputs inputs;
+        const auto workload = make_collective(inputs.of(point, world_, *comm_));
+        workload->allocate();
+        const Check check = workload->verify();
+        EXPECT_FALSE(check.wrong) << operation << " " << once_per << " " << dtype << ": " << check.text;
+        workload->begin_window();
+        for (int i = 0; i < 3; ++i) workload->step();
+        EXPECT_EQ(workload->end_window().front().size(), 3u);
+      }
 }
 
 // The watchdog counts an operation as complete when the device has completed it, not when the host has

@@ -11,10 +11,16 @@
 #include "comm/verification.h"
 #include "schema/step_statistics.h"
 #include "specs/specs.h"
+#include "specs/tokens.h"
+#include "strategies/choice_kinds.h"
 #include "sweep/workloads/workload.h"
 
 namespace shardmark {
 namespace {
+
+Choice experts_of(const std::string& options) {
+  return resolve(choice_from_text("experts(" + options + ")"), parts_kind().options("experts"), "parts");
+}
 
 class CollectiveWorkload : public ::testing::Test {
  protected:
@@ -101,6 +107,81 @@ TEST_F(CollectiveWorkload, CountsWhatIsMovedInWholeParts) {
   if (world_.rank() != 0) return;
   const int64_t moved = 1000 / 8 / world_.size() * world_.size() * 8;
   EXPECT_DOUBLE_EQ(record.measures.algbw_gb_s, static_cast<double>(moved) / record.measures.step_s / 1e9);
+}
+
+// Tokens go to the ranks of their experts and come back, each exactly as it should be; what was moved is
+// counted as the formula says.
+TEST_F(CollectiveWorkload, DispatchAndCombineAreVerifiedAndRated) {
+  constexpr int64_t kWidth = 40, kTokens = 50;
+  for (const std::string operation : {"dispatch", "combine"})
+    for (const std::string routing :
+         {"balanced", "zipf(exponent=1.5)", "hot(experts=1, share=0.25)", "hot(experts=4, share=0)"})
+      for (const std::string once_per : {"copy", "rank", "node"})
+        for (const std::string dtype : {"float32", "float64", "bfloat16", "float16"}) {
+          CollectivePoint point{operation, dtype, "none", 0, false};
+          const int64_t token_bytes = kWidth * specs::dtype_bytes(dtype);
+          point.bytes = kTokens * token_bytes;
+          const Choice parts =
+              experts_of("width=40, experts=12, top_k=4, routing=" + routing + ", once_per=" + once_per);
+          point.parts = to_text(parts);
+          const Record record = measure(point, 2);
+          EXPECT_FALSE(check_.wrong) << operation << " " << dtype << " " << point.parts << ": "
+                                     << check_.text;
+          EXPECT_EQ(record.measures.num_wrong, 0);
+          if (world_.rank() != 0) continue;
+          const Measures& m = record.measures;
+          const specs::TokenTraffic rows =
+              token_traffic(specs::TokenExchange(parts), world_.size(), world_.size(), kTokens);
+          EXPECT_DOUBLE_EQ(m.traffic_bytes, m.predicted_traffic_bytes) << operation << " " << point.parts;
+          EXPECT_DOUBLE_EQ(m.traffic_bytes, rows.moved * static_cast<double>(token_bytes));
+          EXPECT_DOUBLE_EQ(m.algbw_gb_s * m.step_s * 1e9, static_cast<double>(rows.logical * token_bytes));
+          EXPECT_DOUBLE_EQ(m.busbw_gb_s * m.step_s * 1e9, static_cast<double>(rows.exchanged * token_bytes));
+        }
+}
+
+// A transport that gives each rank the parts of its senders in the wrong order, or one element of another
+// value.
+class Damaging final : public Communicator {
+ public:
+  enum class Damage { order, value };
+  Damaging(Communicator& inner, Damage damage) : inner_(inner), damage_(damage) {}
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  at::Device device() const override { return inner_.device(); }
+  std::string transport() const override { return inner_.transport(); }
+  at::Tensor allocate(int64_t numel, at::ScalarType dtype) override { return inner_.allocate(numel, dtype); }
+
+ private:
+  std::unique_ptr<Communicator> do_split(int color, int key, SplitUse use) override {
+    return inner_.split(color, key, use);
+  }
+  std::unique_ptr<Operation> do_start(const Call& call) override {
+    inner_.run(call);
+    if (damage_ == Damage::value)
+      call.out.narrow(0, call.out.numel() - 1, 1).add_(1);
+    else
+      call.out.copy_(call.out.roll(call.parts->between(0, inner_.rank())));
+    return nullptr;
+  }
+  void do_progress() override {}
+
+  Communicator& inner_;
+  Damage damage_;
+};
+
+TEST_F(CollectiveWorkload, WrongTokensAreFound) {
+  for (const auto damage : {Damaging::Damage::order, Damaging::Damage::value})
+    for (const std::string operation : {"dispatch", "combine"}) {
+      if (world_.size() == 1 && damage == Damaging::Damage::order) continue;
+      Point point;
+      point.workload = "collective";
+      point.collective = {operation, "float32", "none", 50 * 40 * 4, false};
+      point.collective.parts = to_text(experts_of("width=40, experts=12, top_k=4"));
+      Damaging damaging(*comm_, damage);
+      const auto workload = make_collective({point, world_, damaging, resources_, references_, heartbeat_});
+      workload->allocate();
+      EXPECT_TRUE(workload->verify().wrong) << operation;
+    }
 }
 
 TEST(BusbwFactor, IsThatOfNcclTests) {

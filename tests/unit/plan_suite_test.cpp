@@ -1,13 +1,19 @@
 // Tests valid suites: defaults, axes, choices, ranges and anchors, and the suites of this repository.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <set>
 
+#include "base/error.h"
 #include "plan/plan.h"
+#include "specs/collectives.h"
 
 namespace shardmark {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::vector<Point> points_in(const std::string& text) { return parse_suite(text, "s.yaml").points; }
 
@@ -210,6 +216,45 @@ TEST(Suite, WarnsOfFewerMicroBatchesThanStages) {
                                "the bubble of 1f1b, where parts of the model take as long as each other; 4 "
                                "micro-batches or more make it smaller"});
   EXPECT_TRUE(warnings_of("pipeline: 4, accumulation: 4").empty());
+}
+
+// Dispatch and combine take the tokens of a mixture, and nothing else does.
+TEST(SuiteOfTokens, TakesPartsExpertsAlone) {
+  const std::string form = "collectives: {{operation: {}, bytes: 1MiB{}}}";
+  const auto parts_in = [&](const std::string& operation, const std::string& parts = "") {
+    return points_in(fmt::format(fmt::runtime(form), operation, parts)).front().collective.parts;
+  };
+  EXPECT_EQ(parts_in("dispatch"),
+            "experts(width=7168, experts=256, top_k=8, routing=balanced, once_per=copy)");
+  EXPECT_EQ(parts_in("combine", ", parts: {experts: {experts: 8, top_k: 2, once_per: rank}}"),
+            "experts(width=7168, experts=8, top_k=2, routing=balanced, once_per=rank)");
+  EXPECT_THAT(
+      [&] { parts_in("all_to_all_v", ", parts: {experts: {}}"); },
+      ThrowsMessage<UsageError>(HasSubstr("parts experts are not for all_to_all_v, which takes equal")));
+  EXPECT_THAT(
+      [&] { parts_in("dispatch", ", parts: [equal, {zipf: {exponent: 1}}]"); },
+      ThrowsMessage<UsageError>(HasSubstr("parts equal are not for dispatch, which takes parts experts")));
+  EXPECT_THAT([&] { parts_in("dispatch", ", parts: {experts: {top_k: 9, experts: 8}}"); },
+              ThrowsMessage<UsageError>(HasSubstr("s.yaml:1:")));
+  EXPECT_EQ(points_in("collectives: {operation: all, bytes: 8}").size(), specs::collectives().size());
+}
+
+TEST(SuiteOfTokens, WhatRanksCannotDoIsImpossible) {
+  const auto reason = [](const std::string& more, const World& world) {
+    const Suite suite = parse_suite("ranks: " + std::to_string(world.ranks) +
+                                        "\ncollectives: {operation: dispatch, bytes: 1MiB" + more + "}",
+                                    "s.yaml");
+    return make_plan(suite, world).front().impossible;
+  };
+  EXPECT_EQ(reason("", {.ranks = 4}), "");
+  EXPECT_THAT(reason("", {.ranks = 6}), HasSubstr("256 experts are not divisible by 6 ranks"));
+  EXPECT_THAT(reason(", dtype: int32", {.ranks = 4}), HasSubstr("take another type"));
+  EXPECT_THAT(reason(", beside: copy", {.ranks = 4}), HasSubstr("dispatch is measured alone"));
+  const std::string by_node = ", parts: {experts: {experts: 24, top_k: 2, once_per: node}}";
+  EXPECT_THAT(reason(by_node, {.ranks = 6, .ranks_per_node = 4}),
+              HasSubstr("needs full nodes: 6 ranks, 4 per node"));
+  EXPECT_EQ(reason(by_node, {.ranks = 8, .ranks_per_node = 4}), "");
+  EXPECT_EQ(reason(by_node, {.ranks = 3, .ranks_per_node = 4}), "");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "base/utc.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -51,7 +52,7 @@ struct CollectiveFlags {
   int64_t factor = 0;
   std::string dtype = "float";
   std::string reduction = "sum";
-  std::string parts = "equal";
+  std::string parts;  // empty: what is usual for the operation
   int64_t iterations = 20;
   int64_t warmup = 1;
   bool check = true;
@@ -110,8 +111,23 @@ struct SizeSweep {
   std::string parts = {};
 };
 
+// Throws UsageError for a size or a type that dispatch and combine cannot have.
+void check_tokens(SizeSweep& sweep, const Choice& parts, int num_ranks) {
+  if (sweep.dtypes.size() > 1) std::erase(sweep.dtypes, "int32");  // -d all
+  for (const std::string& dtype : sweep.dtypes)
+    for (const int64_t bytes : sweep.sizes) {
+      Point point;
+      point.workload = "collective";
+      point.ranks = num_ranks;
+      point.collective = {sweep.operation.name, dtype, "none", bytes, false, to_text(parts)};
+      if (const std::string why = collective_reason(point); !why.empty())
+        throw UsageError(fmt::format("{} of {} {}: {}", format_bytes(static_cast<double>(bytes)), dtype,
+                                     sweep.operation.name, why));
+    }
+}
+
 SizeSweep read_sweep(const CollectiveFlags& flags, int num_ranks) {
-  SizeSweep sweep{specs::collective(flags.operation), sizes_of(flags), {}, {"none"}};
+  SizeSweep sweep{specs::operation(flags.operation), sizes_of(flags), {}, {"none"}};
   sweep.dtypes = translate(flags.dtype, specs::dtype_names(), kDtypes);
   if (sweep.operation.reduces)
     sweep.reductions = translate(flags.reduction, specs::reduction_names(), kReductions);
@@ -119,12 +135,18 @@ SizeSweep read_sweep(const CollectiveFlags& flags, int num_ranks) {
       sweep.reductions == std::vector<std::string>{"average"}) {
     throw UsageError("-d int32 -o avg: an average of integers is not exact; use sum, min or max");
   }
-  if (flags.parts != "equal" && !sweep.operation.has_parts)
+  if (!flags.parts.empty() && flags.parts != "equal" && !sweep.operation.has_parts)
     throw UsageError(
         fmt::format("--parts {}: the parts of {} are equal; use all_to_all_v", flags.parts, flags.operation));
-  const Choice parts = choice_from_flag(flags.parts, "--parts", parts_kind());
-  specs::share_out(parts, num_ranks, /*elements=*/0);  // reads and checks a file of counts
+  const bool moves_tokens = sweep.operation.moves_tokens;
+  const std::string usual = moves_tokens ? "experts" : "equal";
+  const Choice parts = choice_from_flag(flags.parts.empty() ? usual : flags.parts, "--parts", parts_kind());
+  if (moves_tokens != (parts.name == "experts"))
+    throw UsageError(fmt::format("--parts {}: {} takes {}", flags.parts, flags.operation,
+                                 moves_tokens ? "experts(...)" : "equal, hot, zipf or counts"));
+  if (!moves_tokens) specs::share_out(parts, num_ranks, /*elements=*/0);  // reads and checks a file of counts
   sweep.parts = to_text(parts);
+  if (moves_tokens) check_tokens(sweep, parts, num_ranks);
   return sweep;
 }
 
@@ -253,8 +275,10 @@ struct Totals {
 void measure_line(const SizeSweep& sweep, Bench& bench, Point point, int num_ranks, bool prints,
                   Totals& totals, std::optional<Study>& study) {
   const int64_t element = specs::dtype_bytes(point.collective.dtype);
-  const int64_t parts = sweep.operation.is_cut() ? num_ranks : 1;
-  const int64_t count = point.collective.bytes / element / parts;
+  const specs::CollectiveRow& operation = sweep.operation;
+  const int64_t parts = operation.is_cut() && !operation.moves_tokens ? num_ranks : 1;
+  const int64_t count = counted_elements(operation, choice_from_text(point.collective.parts), num_ranks,
+                                         point.collective.bytes / element);
   std::string sides[2] = {kNothing, kNothing};
   for (const bool in_place : {false, true}) {
     if (in_place && !sweep.operation.in_place) continue;
@@ -359,7 +383,7 @@ int run(const CollectiveFlags& flags) {
 
 std::function<int()> define_collective(CLI::App& app) {
   auto flags = std::make_shared<CollectiveFlags>();
-  add_value(app, "operation", flags->operation, Word{specs::collective_names()},
+  add_value(app, "operation", flags->operation, Word{specs::operation_names()},
             "such as all_reduce; shardmark list names all")
       ->required();
   add_value(app, "-b,--minbytes", flags->least, values::kMessage, "smallest message")->default_str("32M");
@@ -371,10 +395,11 @@ std::function<int()> define_collective(CLI::App& app) {
       ->capture_default_str();
   add_value(app, "--op", flags->reduction, words_of(specs::reduction_names(), kReductions), "reduction")
       ->capture_default_str();
-  app.add_option("--parts", flags->parts,
-                 "of all_to_all_v, how much each rank gets: equal, \"hot(share=0.5)\", \"zipf(exponent=1)\", "
-                 "\"counts(file=x.csv)\"")
-      ->capture_default_str();
+  app.add_option(
+         "--parts", flags->parts,
+         "of all_to_all_v, how much each rank gets: equal, \"hot(share=0.5)\", \"zipf(exponent=1)\", "
+         "\"counts(file=x.csv)\"; of dispatch and combine: \"experts(width=7168, experts=256, top_k=8)\"")
+      ->default_str("equal");
   add_value(app, "--iters", flags->iterations, values::kSteps, "timed operations of each size")
       ->capture_default_str();
   add_value(app, "-w,--warmup_iters", flags->warmup, values::kStepsOrNone, "warm-up operations of each size")

@@ -49,17 +49,6 @@ strategies::ProbedLink measure_link(const HostGroup& group, Communicator& comm) 
   return {small_s, bytes / std::max(large_s - small_s, 1e-9)};
 }
 
-// The number of ranks per node if there are several nodes that hold equally many consecutive ranks, otherwise
-// 0.
-int64_t even_ranks_per_node(const HostGroup& group) {
-  const int64_t first = group.first_rank_on_node();
-  const HostGroup node = group.split(static_cast<int>(first), group.rank());
-  const int64_t size = node.size();
-  const bool mine_fits = first % size == 0 && group.rank() / size == first / size;
-  const bool even = group.max(size) == -group.max(-size) && group.max(static_cast<int64_t>(!mine_fits)) == 0;
-  return even && size < group.size() ? size : 0;
-}
-
 // Measures what an operation costs on this network, in well under two seconds, with all-reduces: first a
 // small one, then larger and larger ones until one takes long enough to be limited by bandwidth. On a slow
 // network that happens early. All ranks get the same result. Collective; `group` must have the ranks of
@@ -67,7 +56,7 @@ int64_t even_ranks_per_node(const HostGroup& group) {
 Probe probe(const HostGroup& group, Communicator& comm) {
   Probe result;
   result.all = measure_link(group, comm);
-  result.ranks_per_node = even_ranks_per_node(group);
+  result.ranks_per_node = group.even_ranks_per_node();
   if (result.ranks_per_node > 0) {
     const int node = group.rank() / static_cast<int>(result.ranks_per_node);
     const HostGroup in_node = group.split(node, group.rank());

@@ -30,7 +30,7 @@ CollectiveWorkload::CollectiveWorkload(const WorkloadContext& context)
       group_(context.group),
       comm_(context.comm),
       heartbeat_(context.heartbeat),
-      row_(specs::collective(point_.collective.operation)),
+      row_(specs::operation(point_.collective.operation)),
       dtype_(element_type(point_.collective.dtype)),
       timeline_(comm_.device()) {}
 
@@ -38,33 +38,54 @@ void CollectiveWorkload::allocate() {
   meter::reset_peak();
   const int64_t numel = point_.collective.bytes / static_cast<int64_t>(at::elementSize(dtype_));
   const int64_t cache = last_level_cache_bytes(comm_.device());
+  add_set(numel);
   // One set more than fits into the cache: when a set is used again, it has been evicted.
-  const int64_t num_sets =
-      std::clamp(cache / std::max<int64_t>(point_.collective.bytes, 1) + 2, int64_t{2}, kMostSets);
-  const ReduceOp op = reduce_op(point_.collective.reduction);
-  std::shared_ptr<const specs::Parts> parts;
-  if (row_.has_parts)
+  num_sets_ = std::clamp(cache / std::max<int64_t>(static_cast<int64_t>(moved().payload), 1) + 2, int64_t{2},
+                         kMostSets);
+  for (int64_t i = 1; i < num_sets_; ++i) add_set(numel);
+  comm_.reset_traffic();
+}
+
+void CollectiveWorkload::add_set(int64_t numel) {
+  std::shared_ptr<const specs::Parts> parts = calls_.empty() ? nullptr : calls_.front().parts;
+  if (row_.has_parts && parts == nullptr)
     parts = std::make_shared<specs::Parts>(specs::share_out(choice_from_text(point_.collective.parts),
                                                             comm_.size(), numel / comm_.size() * comm_.size(),
                                                             point_.folder));
-  for (int64_t i = 0; i < num_sets; ++i) {
-    calls_.push_back(prepare(comm_, row_.what, numel, dtype_, op, point_.collective.in_place, parts));
-  }
+  calls_.push_back(prepare(comm_, row_.what, numel, dtype_, reduce_op(point_.collective.reduction),
+                           point_.collective.in_place, std::move(parts)));
+}
+
+CollectiveWorkload::Moved CollectiveWorkload::moved() const {
+  const Call& call = calls_.front();
+  const double payload = call.payload_bytes(comm_.rank(), comm_.size());
+  const double sent = call.parts == nullptr
+                          ? payload * specs::ring_factor(row_.what, comm_.size())
+                          : call.parts->moved() * static_cast<double>(at::elementSize(dtype_));
+  return {payload, call.bus_bytes(comm_.rank(), comm_.size()), sent};
+}
+
+void CollectiveWorkload::fill(size_t set, int64_t round) { ::shardmark::fill(comm_, calls_[set], round); }
+
+int64_t CollectiveWorkload::num_wrong(size_t set, int64_t round) {
+  return ::shardmark::num_wrong(comm_, calls_[set], round);
+}
+
+void CollectiveWorkload::clear(size_t set) {
+  for (const at::Tensor& side : {calls_[set].in, calls_[set].out})
+    if (side.defined()) side.zero_();
 }
 
 Check CollectiveWorkload::verify() {
   int64_t wrong = 0;
   for (int64_t round = 0; round < kVerifyRounds; ++round) {
-    const Call& call = calls_[static_cast<size_t>(round) % calls_.size()];
-    fill(comm_, call, round);
-    perform(call);
-    wrong += ::shardmark::num_wrong(comm_, call, round);
-    // Sums in place would grow from step to step; zeros stay zero.
-    for (const at::Tensor& side : {call.in, call.out}) {
-      if (side.defined()) side.zero_();
-    }
+    const size_t set = static_cast<size_t>(round % num_sets_);
+    fill(set, round);
+    perform(set);
+    wrong += num_wrong(set, round);
+    clear(set);
   }
-  estimated_s_ = comm_.estimate_s(calls_.front());
+  estimated_s_ = estimate_s();
   num_wrong_ = static_cast<int64_t>(group_.sum(static_cast<double>(wrong)));
   comm_.reset_traffic();
   Check check;
@@ -77,13 +98,13 @@ Check CollectiveWorkload::verify() {
 
 void CollectiveWorkload::begin_window() {
   timeline_.clear();
-  in_order_ = comm_.in_order();
+  in_order_ = in_order();
   timeline_.mark();
 }
 
 void CollectiveWorkload::step() {
   heartbeat_.step();
-  perform(next());
+  perform(next_set());
   timeline_.mark();
 }
 
@@ -96,12 +117,10 @@ std::vector<std::vector<double>> CollectiveWorkload::end_window() {
 }
 
 void CollectiveWorkload::rate(Measures& m, double operation_s) const {
-  m.algbw_gb_s = payload_bytes() / operation_s / 1e9;
-  m.busbw_gb_s = calls_.front().bus_bytes(comm_.rank(), comm_.size()) / operation_s / 1e9;
-  const auto& parts = calls_.front().parts;
-  m.predicted_traffic_bytes = parts == nullptr
-                                  ? payload_bytes() * specs::ring_factor(row_.what, comm_.size())
-                                  : parts->moved() * static_cast<double>(at::elementSize(dtype_));
+  const Moved bytes = moved();
+  m.algbw_gb_s = bytes.payload / operation_s / 1e9;
+  m.busbw_gb_s = bytes.bus / operation_s / 1e9;
+  m.predicted_traffic_bytes = bytes.sent;
 }
 
 void CollectiveWorkload::derive(Record& record) const { rate(record.measures, record.measures.step_s); }
@@ -115,13 +134,15 @@ std::string CollectiveWorkload::collect(Record& record) {
   const std::vector<double> peaks = group_.gather(std::vector<double>{peak});
   record.samples.push_back({"peak", static_cast<int64_t>(peaks.size()), 1, peaks});
   const Traffic& traffic = comm_.traffic();
-  const auto operations = static_cast<double>(std::max<int64_t>(traffic.num_operations, 1));
+  const auto operations = static_cast<double>(std::max<int64_t>(num_started_, 1));
   m.traffic_bytes = group_.sum(traffic.ring_bytes / operations) / group_.size();
   m.num_operations = 1;
   return {};
 }
 
 std::unique_ptr<Workload> make_collective(const WorkloadContext& context) {
+  const CollectivePoint& point = context.point.collective;
+  if (specs::operation(point.operation).moves_tokens) return make_token_exchange(context);
   return std::make_unique<CollectiveWorkload>(context);
 }
 

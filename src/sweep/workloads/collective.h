@@ -1,4 +1,5 @@
-// The collective workload: one operation with one message size, timed operation by operation.
+// The collective workload: one operation with one message size, timed operation by operation; and dispatch
+// and combine, which are a collective with work around it.
 #pragma once
 
 #include <vector>
@@ -23,13 +24,30 @@ class CollectiveWorkload : public Workload {
   std::string collect(Record& record) override;
 
  protected:
-  // The next operation, on the set of buffers that was used longest ago.
-  const Call& next() { return calls_[static_cast<size_t>(num_started_++) % calls_.size()]; }
-  // The message size that the suite asked for, rounded to whole elements and whole shards. With unequal parts
-  // it is that of the busiest rank.
-  double payload_bytes() const { return calls_.front().payload_bytes(comm_.rank(), comm_.size()); }
-  // Runs an operation in the form that is timed.
-  virtual void perform(const Call& call) { comm_.run(call); }
+  // What an operation moves, in bytes: the message as it is rated, what goes over the busiest link, and what
+  // a rank sends to others, as the mean over ranks.
+  struct Moved {
+    double payload, bus, sent;
+  };
+  // With parts of different sizes the message is that of the busiest rank; it is rounded to whole elements
+  // and whole shards.
+  virtual Moved moved() const;
+  // Makes one more set of buffers for a message of `numel` elements.
+  virtual void add_set(int64_t numel);
+  // Runs an operation on a set of buffers, in the form that is timed.
+  virtual void perform(size_t set) { comm_.run(calls_[set]); }
+  // Writes the pattern of a round of verification to the input, counts the elements of the output that then
+  // are wrong, and sets both to zero: sums in place would grow from step to step.
+  virtual void fill(size_t set, int64_t round);
+  virtual int64_t num_wrong(size_t set, int64_t round);
+  virtual void clear(size_t set);
+  virtual double estimate_s() { return comm_.estimate_s(calls_.front()); }
+  // What is held while operations are timed, so that they need no events (Communicator::in_order).
+  virtual std::shared_ptr<void> in_order() { return comm_.in_order(); }
+
+  // The set of buffers that was used longest ago.
+  size_t next_set() { return static_cast<size_t>(num_started_++) % static_cast<size_t>(num_sets_); }
+  const Call& call(size_t set) const { return calls_[set]; }
   void rate(Measures& measures, double operation_s) const;
 
   const Point& point_;
@@ -43,7 +61,7 @@ class CollectiveWorkload : public Workload {
 
  private:
   std::vector<Call> calls_;  // each with its own buffers
-  int64_t num_started_ = 0;
+  int64_t num_sets_ = 0, num_started_ = 0;
   int64_t num_wrong_ = -1;
   double estimated_s_ = Measures::kNone;
 };

@@ -107,7 +107,7 @@ class TogetherWorkload final : public CollectiveWorkload {
   }
 
  private:
-  void perform(const Call& call) override { comm_.start(call).wait(); }
+  void perform(size_t set) override { comm_.start(call(set)).wait(); }
 
   // Waits until all ranks have arrived, so that they begin together; on a GPU the device waits.
   void align() {
@@ -169,7 +169,7 @@ class TogetherWorkload final : public CollectiveWorkload {
     void fill() {
       const auto most = static_cast<size_t>(owner_.round_.operations);
       while (works_.size() < most && works_.size() < static_cast<size_t>(num_done_) + kInFlight)
-        works_.push_back(owner_.comm_.start(owner_.next()));
+        works_.push_back(owner_.comm_.start(owner_.call(owner_.next_set())));
     }
     TogetherWorkload& owner_;
     std::vector<Work> works_;

@@ -112,6 +112,7 @@ class Workload {
 std::unique_ptr<Workload> make_workload(const WorkloadContext& context);
 std::unique_ptr<Workload> make_training(const WorkloadContext& context);
 std::unique_ptr<Workload> make_collective(const WorkloadContext& context);
-std::unique_ptr<Workload> make_together(const WorkloadContext& context);  // a collective beside a load
+std::unique_ptr<Workload> make_token_exchange(const WorkloadContext& context);  // dispatch, combine
+std::unique_ptr<Workload> make_together(const WorkloadContext& context);        // a collective beside a load
 
 }  // namespace shardmark
