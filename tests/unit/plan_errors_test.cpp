@@ -163,7 +163,8 @@ TEST(SuiteErrors, MissingAndContradictingKeys) {
       {"collectives: {operation: allreduce, bytes: 8}\n",
        "s.yaml:1:26: operation: unknown value 'allreduce'; did you mean 'all_reduce'? accepted: all_reduce, "
        "reduce_scatter, "
-       "all_gather, broadcast, reduce, all_to_all, gather, scatter, send_recv, all_to_all_v, dispatch, combine, all"},
+       "all_gather, broadcast, reduce, all_to_all, gather, scatter, send_recv, all_to_all_v, dispatch, "
+       "combine, all"},
       {"collectives: {operation: [all, reduce], bytes: 8}\n",
        "s.yaml:1:26: operation: 'all' stands for every operation; write it alone"},
       {"collectives: {operation: all, bytes: 4QB}\n",
