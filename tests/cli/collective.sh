@@ -4,7 +4,7 @@
 # never hangs.
 set -eu
 shardmark=$1
-mpirun=(timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2)
+mpirun=(timeout 600 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export OMP_NUM_THREADS=1
@@ -24,7 +24,7 @@ awk '$1 == 262144 {a = $1 / $6 / 1000; exit !($7 == $8 && $7 > 0.98 * a - 0.01 &
   fail "bandwidth by nccl-tests' definition"
 grep -q '^# Out of bounds values : 0 OK' "$scratch/out" || fail "footer"
 
-timeout 120 "$shardmark" launch -n 2 collective all_reduce -b 8 -e 8 --iters 2 --device cpu >"$scratch/out" 2>"$scratch/err" ||
+timeout 600 "$shardmark" launch -n 2 collective all_reduce -b 8 -e 8 --iters 2 --device cpu >"$scratch/out" 2>"$scratch/err" ||
   fail "launch starts no ranks for it"
 grep -q '^# 2 ranks' "$scratch/out" && [ "$(grep -vc '^#' "$scratch/out")" = 1 ] || fail "launch started other ranks than two"
 
@@ -101,7 +101,7 @@ refused "take another type" combine -d int32
 refused "take routing balanced, zipf or hot" dispatch --parts "experts(routing=learned)"
 
 # A launcher that started several worlds of one rank.
-started() { env -u OMPI_COMM_WORLD_SIZE "$@" timeout 60 "$shardmark" collective all_reduce -b 32 -e 32 --iters 1 --device cpu >"$scratch/out" 2>"$scratch/err"; }
+started() { env -u OMPI_COMM_WORLD_SIZE "$@" timeout 600 "$shardmark" collective all_reduce -b 32 -e 32 --iters 1 --device cpu >"$scratch/out" 2>"$scratch/err"; }
 for variable in OMPI_COMM_WORLD_SIZE PMI_SIZE MV2_COMM_WORLD_SIZE JSM_NAMESPACE_SIZE PALS_NRANKS PALS_LOCAL_SIZE FLUX_JOB_SIZE \
   SLURM_STEP_NUM_TASKS WORLD_SIZE; do
   started "$variable=4" && fail "$variable=4 with one rank was accepted"

@@ -19,7 +19,7 @@ as_root=()
 [ "$(id -u)" = 0 ] && as_root=(--allow-run-as-root)
 # Where MPI uses TCP, it uses the loopback: tests of clusters make and remove other interfaces meanwhile.
 export OMPI_MCA_btl_tcp_if_include=lo
-ranks() { local n=$1; shift; timeout 200 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "$@"; }
+ranks() { local n=$1; shift; timeout 600 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "$@"; }
 # has FILE TEXT...: the file contains each of the texts.
 has() { local file=$1 text; shift; for text in "$@"; do grep -qF -- "$text" "$file" || fail "'$text' is not in: $(cat "$file")"; done; }
 json() { python3 -c "import json, sys; document = json.load(open('$dir/out')); $1"; }
@@ -92,7 +92,7 @@ fi
 
 # Without --strict, findings are no failure, because mpirun would bury them under its message about a failed job. (-q is
 # left out here, because it would suppress that message.)
-timeout 200 mpirun "${as_root[@]}" --oversubscribe --bind-to none -n 2 --mca btl tcp,self "$program" doctor --device cpu >out 2>err ||
+timeout 600 mpirun "${as_root[@]}" --oversubscribe --bind-to none -n 2 --mca btl tcp,self "$program" doctor --device cpu >out 2>err ||
   fail "findings end as a failure: $(cat out err)"
 has out "Placement of ranks" "2 ranks on 1 node" "OMPI_MCA_btl=tcp,self keeps MPI from using shared memory" "to fix"
 grep -q 'non-zero\|mpirun' err && fail "mpirun speaks of a failure: $(cat err)"

@@ -84,7 +84,7 @@ rm results
 cannot_start() {
   local reason=$1
   shift
-  runs timeout 120 "$program" launch suites/tiny.yaml -n 2 "$@"
+  runs timeout 600 "$program" launch suites/tiny.yaml -n 2 "$@"
   ends 2; has "shardmark: the ranks cannot be started: " "$reason"; lacks "signal 6" "once more" "-----"
   [[ $(grep -c 'cannot be started' <<<"$said") == 1 && -z $(ls -A results) ]] || fail "more than one try, or something is left"
 }

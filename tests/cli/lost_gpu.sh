@@ -23,13 +23,13 @@ if [[ $(id -u) == 0 ]]; then as_root=(--allow-run-as-root); fi
 preload=(-x "LD_PRELOAD=$dir/lose.so" -x "SHARDMARK_LOSE_GPU=$dir/there")
 
 touch there
-runs timeout 60 mpirun "${as_root[@]}" --oversubscribe --bind-to none "${preload[@]}" -n 2 "$program" run suites/tiny.yaml -o run.h5
+runs timeout 600 mpirun "${as_root[@]}" --oversubscribe --bind-to none "${preload[@]}" -n 2 "$program" run suites/tiny.yaml -o run.h5
 ends 3; has "failed: rank 1 on" "CUDA error: unspecified launch failure; on that node" "dmesg | grep -i xid"
 [[ $(grep -c 'has lost' <<<"$said") == 1 ]] || fail "not one line"
 [[ ! -e there && -e run.h5.journal ]] || fail "nothing was lost, or no journal is left"
 
 touch there
-runs timeout 120 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=--oversubscribe \
+runs timeout 600 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=--oversubscribe \
   --launcher-flag=-x --launcher-flag="LD_PRELOAD=$dir/lose.so" \
   --launcher-flag=-x --launcher-flag="SHARDMARK_LOSE_GPU=$dir/there" -o launched.h5
 ends 0; has "has lost its device" "it is tried once more" "first attempt failed: failed: rank 1 on"

@@ -22,7 +22,7 @@ train() {
   local expected=$1 status=0 start=("${loaded[@]}")
   shift
   [[ $kib == unlimited ]] || start=("$program")    # a loaded program has its own limits
-  timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca btl self,tcp --mca btl_tcp_if_include lo -n 2 \
+  timeout 600 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca btl self,tcp --mca btl_tcp_if_include lo -n 2 \
     bash -c 'ulimit -f "$1"; shift; exec "$@"' - "$kib" "${start[@]}" train --device cpu \
     --model 'mlp(features=8, width=8, layers=1, classes=4)' --set eval_batches=0 log_every=20 "$@" >out 2>err || status=$?
   [[ $status == "$expected" ]] || fail "$*: exit status $status instead of $expected"

@@ -74,7 +74,7 @@ fail_calls() {
     touch armed
     mapfile -t flags < <(failing "$kind" "$rank" "$n")
     ((${#loaded[@]} > 1)) || flags+=(-x "LD_PRELOAD=$dir/fail.so")
-    runs timeout 60 mpirun "${as_root[@]}" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "${flags[@]}" -n 2 \
+    runs timeout 600 mpirun "${as_root[@]}" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "${flags[@]}" -n 2 \
       "${loaded[@]}" run suites/tiny.yaml -o x.h5 --quiet
     if [[ -e armed ]]; then
       ends 0
@@ -113,7 +113,7 @@ rm -f x.h5*
 touch armed
 mapfile -t flags < <(failing MPI_Isend 1 6)
 flags+=(-x "LD_PRELOAD=$dir/fail.so")
-runs timeout 120 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=--oversubscribe "${flags[@]/#/--launcher-flag=}" -o x.h5
+runs timeout 600 "$program" launch suites/tiny.yaml -n 2 --launcher-flag=--oversubscribe "${flags[@]/#/--launcher-flag=}" -o x.h5
 ends 0; has "it is tried once more" "first attempt failed: failed: rank 1 on"
 [[ ! -e armed ]] || fail "nothing failed"
 "$program" report x.h5 --raw --json | python3 -c '
