@@ -177,7 +177,7 @@ Block transformer(Model& model, const std::string& name, const Rotary& rotary, i
                                    model};
   return {name, [=, &model](const at::Tensor& x, const Batch& batch) {
             const at::Tensor h = x + attention(copy_to_tensor_region(model, before_attention(x)), batch);
-            return h + reduce_from_tensor_region(model, mlp(copy_to_tensor_region(model, before_mlp(h))));
+            return h + mlp(before_mlp(h));
           }};
 }
 
@@ -220,8 +220,11 @@ void add_llama_blocks(Model& model, const specs::LlamaShape& shape,
 namespace {
 
 void add_blocks(Model& model, const Options& options) {
-  add_llama_blocks(model, specs::llama_shape(options),
-                   [&](const std::string& layer) { return swiglu_mlp(model, layer + ".mlp"); });
+  add_llama_blocks(model, specs::llama_shape(options), [&](const std::string& layer) -> Mlp {
+    return [&model, swiglu = swiglu_mlp(model, layer + ".mlp")](const at::Tensor& x) {
+      return reduce_from_tensor_region(model, swiglu(copy_to_tensor_region(model, x)));
+    };
+  });
 }
 
 const ModelEntry kLlama{"transformer blocks with rotary embedding, grouped-query attention and SwiGLU",

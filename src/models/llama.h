@@ -6,10 +6,11 @@
 
 namespace shardmark {
 
-// Maps normed states [N, C] to what is added to the residual stream.
+// Maps normed states [N, C] to what is added to the residual stream. With tensor parallelism it enters and
+// leaves the region itself.
 using Mlp = std::function<at::Tensor(const at::Tensor& normed)>;
 
-// SwiGLU with the projections `name`.gate_proj, .up_proj and .down_proj.
+// SwiGLU with the projections `name`.gate_proj, .up_proj and .down_proj, inside a tensor-parallel region.
 Mlp swiglu_mlp(Model& model, const std::string& name);
 
 // `mlp` gets the name of a layer, such as "model.layers.0".

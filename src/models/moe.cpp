@@ -65,17 +65,23 @@ struct Mixture {
   Mlp shared;       // the expert of all tokens; empty if there is none
   at::Tensor load;  // int64 [E]: the layer's row of Model::expert_load
 
-  at::Tensor operator()(const at::Tensor& x) const {
-    const at::Tensor logits = router(x);
+  // Tensor-parallel ranks share the inner channels of each expert. All have all tokens and all logits, so
+  // that they choose alike; each weights what its channels make of a token, and their gradients of the logits
+  // add up.
+  at::Tensor operator()(const at::Tensor& normed) const {
+    const at::Tensor x = copy_to_tensor_region(model, normed);
+    const at::Tensor logits = copy_to_tensor_region(model, router(normed));
     const Routing routing =
         choices ? routed_to((*choices)(logits.size(0)), logits) : routed(logits, shape.top_k);
     const at::Tensor tokens = routing.ends.to(at::kLong).diff(1, 0, at::zeros({1}, load.options()));
     const specs::SampleShape& sample = model.table().sample;
     const int64_t capacity =
         specs::expert_capacity(shape, sample.tokens()) * (logits.size(0) / sample.tokens());
-    if (!model.recompute) load.add_(capacity > 0 ? tokens.clamp_max(capacity) : tokens);
+    if (!model.recompute && model.table().split.tensor_index == 0)
+      load.add_(capacity > 0 ? tokens.clamp_max(capacity) : tokens);
     at::Tensor y = experts_over_ranks(x, w1, w3, w2, routing, tokens, capacity, model);
     if (shared) y = y + shared(x);
+    y = reduce_from_tensor_region(model, y);
     return shape.aux_loss > 0 ? AddToLoss::apply(y, penalty(logits, tokens), model) : y;
   }
 

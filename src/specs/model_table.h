@@ -135,7 +135,7 @@ struct ExpertTokens {
   int64_t experts = 0, copies = 0, width = 0, capacity = 0;
   std::vector<double> shares = {};
   double kept_of_row = 0, working_of_row = 0, deferred_of_row = 0;
-  bool needs_all_tokens = false;
+  bool needs_all_tokens = false, has_aux_loss = false;
   // The copies that go to the experts of the busiest of this many ranks, in multiples of the mean; 1 if the
   // router decides.
   double of_busiest(int64_t ranks) const;

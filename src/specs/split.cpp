@@ -182,6 +182,13 @@ bool needs_all_tokens(const ModelTable& table) {
   });
 }
 
+// Whether the blocks' experts add a loss of their own to gradients.
+bool has_aux_loss(const ModelTable& table) {
+  return std::any_of(table.blocks.begin(), table.blocks.end(), [](const BlockSpec& block) {
+    return block.expert_tokens && block.expert_tokens->has_aux_loss;
+  });
+}
+
 bool has_attention(const ModelTable& table) {
   return std::any_of(table.blocks.begin(), table.blocks.end(), [](const BlockSpec& block) {
     return std::any_of(block.regions.begin(), block.regions.end(),
@@ -259,8 +266,8 @@ std::string split_impossible(const std::string& name, const ModelTable& whole, c
   if (split.sequence_parallel && split.tensor == 1)
     return "sequence_parallel cuts tokens over the ranks of tensor; take tensor 2 or more";
   if (split.tensor > 1 && !has_cuts(whole))
-    return fmt::format("the blocks of {} are not cut over tensor ranks; those of gpt2, llama and mlp are",
-                       name);
+    return fmt::format(
+        "the blocks of {} are not cut over tensor ranks; those of gpt2, llama, moe and mlp are", name);
   if (split.context > 1 && !has_attention(whole))
     return fmt::format("samples of {} are not cut over context ranks; those of gpt2, llama and moe are",
                        name);
@@ -270,6 +277,10 @@ std::string split_impossible(const std::string& name, const ModelTable& whole, c
   if (const std::string units = uncuttable(whole, split.tensor); !units.empty())
     return fmt::format("tensor {} does not cut the {} of {} evenly; of up to 64 ranks these do: {}",
                        split.tensor, units, name, numbers_that_cut(whole));
+  if (split.tensor > 1 && has_aux_loss(whole))
+    return "every tensor rank would add the aux_loss of all tokens; take aux_loss 0, or tensor 1";
+  if (split.expert > 1 && split.tensor > 1)
+    return "experts are shared whole, or each is cut over tensor ranks; take tensor 1, or expert 1";
   if (split.expert > 1) {
     const int64_t experts = num_experts(whole);
     if (experts == 0)

@@ -12,6 +12,7 @@ const std::string kSplitShape = "layers=2, width=24, heads=4, sequence=16, vocab
 const std::string kSplitGpt2 = "gpt2(" + kSplitShape + ")",
                   kSplitTied = "llama(" + kSplitShape + ", kv_heads=4, inner=20, tied=true)",
                   kSplitLlama = "llama(" + kSplitShape + ", kv_heads=4, inner=20, tied=false)",
+                  kSplitMoe = "moe(" + kSplitShape + ", kv_heads=4, inner=20, experts=4, top_k=2, tied=true)",
                   kSplitMlp = "mlp(features=13, width=20, layers=5, classes=5)",
                   kEvenMlp = "mlp(features=13, width=20, layers=4, classes=5)";
 
@@ -23,6 +24,42 @@ TEST_F(Layouts, TensorParallelEqualsSingle) {
       if (model != kSplitMlp && model != kEvenMlp)
         expect_equal({.model = model, .tensor = tensor, .sequence_parallel = true});
     }
+}
+
+// Tensor ranks share the inner channels of each expert, and the router's gradients are those of all of them.
+TEST_F(Layouts, TensorParallelOfExpertsEqualsSingle) {
+  for (int64_t tensor = 2; tensor <= comm->size(); tensor *= 2)
+    for (const std::string options :
+         {"tied=true", "tied=false, shared_inner=12", "top_k=1, routing=hot(experts=1, share=0.5)",
+          "routing=zipf(exponent=1)"})
+      for (const bool sequence_parallel : {false, true}) {
+        const std::string top_k = options.starts_with("top_k") ? "" : "top_k=2, ";
+        Layout layout{
+            .model = "moe(" + kSplitShape + ", kv_heads=4, inner=20, experts=4, " + top_k + options + ")",
+            .tensor = tensor,
+            .sequence_parallel = sequence_parallel};
+        expect_equal(layout);
+        layout.recompute = 1;
+        layout.strategy = "fsdp";
+        expect_equal(layout);
+      }
+}
+
+// With a capacity, which is that of a micro-batch, tensor ranks drop what one rank with the same
+// micro-batches does.
+TEST_F(Layouts, TensorRanksDropTheSameCopies) {
+  const std::string model =
+      "moe(" + kSplitShape + ", kv_heads=4, inner=20, experts=4, top_k=2, shared_inner=8, capacity=1.0)";
+  const Outcomes one = train_layout({.model = model, .strategy = "single"}, *alone);
+  for (const bool sequence_parallel : {false, true}) {
+    const Outcomes run =
+        train_layout({.model = model, .tensor = comm->size(), .sequence_parallel = sequence_parallel}, *comm);
+    EXPECT_TRUE(run.expert_load.equal(one.expert_load));
+    EXPECT_LE(largest_relative(run.losses, one.losses), 1e-10);
+    EXPECT_LE(largest_relative(run.norms, one.norms), 1e-10);
+    EXPECT_LE(parameter_error(run, one), 1e-10);
+  }
+  EXPECT_LT(one.expert_load.sum().item<double>(), 3 * 4 * 2 * 16 * 2 * 2) << "nothing was dropped";
 }
 
 // Two query heads share one head of keys and values. Each of the two ranks has one of the latter.
@@ -74,6 +111,7 @@ TEST_F(Layouts, SplitModelsOfEveryStrategyEqualSingle) {
     if (strategy == "auto") continue;
     expect_equal({.model = kSplitGpt2, .strategy = strategy, .tensor = 2});
     expect_equal({.model = kSplitTied, .strategy = strategy, .tensor = 2, .sequence_parallel = true});
+    expect_equal({.model = kSplitMoe, .strategy = strategy, .tensor = 2, .sequence_parallel = true});
   }
   for (const std::string& strategy : all_strategies(comm->size()))
     if (strategy != "auto" && strategy != "single")
@@ -82,9 +120,9 @@ TEST_F(Layouts, SplitModelsOfEveryStrategyEqualSingle) {
 
 TEST_F(Layouts, SplitModelsInPipelines) {
   if (comm->size() < 4) GTEST_SKIP() << "4 ranks";
-  for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama, kSplitMlp})
+  for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama, kSplitMoe, kSplitMlp})
     for (const std::string& schedule : kSchedules) {
-      if (schedule == "interleaved(chunks=2)" && model == kSplitTied)
+      if (schedule == "interleaved(chunks=2)" && (model == kSplitTied || model == kSplitMoe))
         continue;  // the model has only 3 blocks
       for (const std::string order : {"dp-pp", "pp-dp"}) {
         Layout layout{.model = model, .pipeline = 2, .schedule = schedule, .tensor = 2};
@@ -111,6 +149,18 @@ TEST_F(Layouts, SplitInFp32AndClippedAndRecomputed) {
     }
 }
 
+double bytes_of_step(const Layout& layout, Communicator& comm) {
+  const Point point = point_of(layout, comm.size());
+  TrainingSetup setup(point, comm);
+  setup.allocate();
+  setup.state->publish();
+  const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
+  Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm.device(), 0);
+  comm.reset_traffic();
+  setup.executor->step([&] { return loader.next(); }, /*wants_norm=*/true);
+  return comm.traffic().ring_bytes;
+}
+
 // Compares the bytes of a step with the formulas in strategies/README.md, in which collectives are rings.
 TEST_F(Layouts, BytesOfTensorAndContextRanks) {
   constexpr double kLayers = 2, kWidth = 24, kTokens = 16, kSamples = 2, kMicroBatches = 4, kBytes = 8;
@@ -119,17 +169,7 @@ TEST_F(Layouts, BytesOfTensorAndContextRanks) {
   const double regions = kMicroBatches * (4 * kLayers + 2) * stream * 2 * ring;
   const double loss = kMicroBatches * 2 * n * kSamples * kTokens * kBytes * ring;
   const double squares = 8 * 2 * ring, norms = (6 * kLayers + 2) * kWidth, positions = kTokens * kWidth;
-  const auto bytes_of = [&](const Layout& layout) {
-    const Point point = point_of(layout, comm->size());
-    TrainingSetup setup(point, *comm);
-    setup.allocate();
-    setup.state->publish();
-    const auto source = make_source(point.training.data, {setup.whole.sample, setup.model->dtype(), 7});
-    Loader loader(*source, DistributedSampler(point, source->size(), setup.data_rank()), comm->device(), 0);
-    comm->reset_traffic();
-    setup.executor->step([&] { return loader.next(); }, /*wants_norm=*/true);
-    return comm->traffic().ring_bytes;
-  };
+  const auto bytes_of = [&](const Layout& layout) { return bytes_of_step(layout, *comm); };
   Layout layout{.model = kSplitGpt2, .strategy = "single", .tensor = comm->size()};
   EXPECT_DOUBLE_EQ(bytes_of(layout), regions + loss + squares);
   layout.sequence_parallel = true;
@@ -142,6 +182,22 @@ TEST_F(Layouts, BytesOfTensorAndContextRanks) {
     gradients += static_cast<double>(group.numel);
   Layout context{.model = kSplitGpt2, .context = comm->size()};
   EXPECT_DOUBLE_EQ(bytes_of(context), keys_values + gradients * kBytes * 2 * ring);
+}
+
+// A mixture exchanges its logits as well, and with sequence_parallel the router's gradient is summed with
+// those of the norms.
+TEST_F(Layouts, BytesOfTensorRanksOfAMixture) {
+  constexpr double kLayers = 2, kWidth = 24, kTokens = 16, kSamples = 2, kMicroBatches = 4, kBytes = 8,
+                   kExperts = 4;
+  const auto n = static_cast<double>(comm->size());
+  const double tokens = kMicroBatches * kSamples * kTokens * kBytes, ring = (n - 1) / n;
+  const double regions = ((4 * kLayers + 2) * kWidth + kLayers * kExperts) * tokens * 2 * ring;
+  const double loss = 2 * n * tokens * ring, squares = 8 * 2 * ring;
+  const double on_all = (2 * kLayers + 1) * kWidth + kLayers * kExperts * kWidth;
+  Layout layout{.model = kSplitMoe, .strategy = "single", .tensor = comm->size()};
+  EXPECT_DOUBLE_EQ(bytes_of_step(layout, *comm), regions + loss + squares);
+  layout.sequence_parallel = true;
+  EXPECT_DOUBLE_EQ(bytes_of_step(layout, *comm), regions + loss + squares + on_all * kBytes * 2 * ring);
 }
 
 // Evaluation over tensor-parallel and context-parallel ranks gives the same result as on one rank, also with
@@ -192,7 +248,7 @@ TEST_F(Layouts, TensorRanksDropTheSameActivations) {
 
 TEST_F(Layouts, OfBothTensorAndContext) {
   if (comm->size() < 4) GTEST_SKIP() << "4 ranks";
-  for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama})
+  for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama, kSplitMoe})
     for (const bool sequence_parallel : {false, true})
       expect_equal({.model = model,
                     .strategy = "zero3",

@@ -96,8 +96,13 @@ TEST(Split, SaysWhatCannotBeAndWhatWorks) {
   EXPECT_EQ(reason("mlp", {.tensor = 2, .sequence_parallel = true}),
             "sequence_parallel needs a model of sequences; mlp has none");
   EXPECT_EQ(reason("resnet", {.tensor = 2}),
-            "the blocks of resnet are not cut over tensor ranks; those of gpt2, llama and mlp are");
+            "the blocks of resnet are not cut over tensor ranks; those of gpt2, llama, moe and mlp are");
   EXPECT_EQ(reason("moe", {.context = 2}), "");
+  EXPECT_EQ(reason("moe", {.tensor = 4, .sequence_parallel = true}), "");
+  EXPECT_EQ(reason("moe", {.tensor = 2, .expert = 2}),
+            "experts are shared whole, or each is cut over tensor ranks; take tensor 1, or expert 1");
+  EXPECT_EQ(reason("moe(aux_loss=0.1)", {.tensor = 2}),
+            "every tensor rank would add the aux_loss of all tokens; take aux_loss 0, or tensor 1");
   EXPECT_EQ(reason("mlp", {.context = 2}),
             "samples of mlp are not cut over context ranks; those of gpt2, llama and moe are");
 }

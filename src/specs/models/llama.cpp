@@ -81,6 +81,13 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
   // and last of the MLP: their inputs 3, the gradients of their outputs 3, and the gradients of k and v.
   const double attention_flops = 4 * t * t * c;
   const int64_t stream = s.sequence * s.width;
+  std::vector<Region> regions = {{stream, stream, 2 * s.sequence * s.kv_heads * s.head_width()},
+                                 {stream, stream}};
+  if (mlp.num_logits > 0) {  // they enter after the tokens
+    regions.back().leaves = 0;
+    regions.push_back({s.sequence * mlp.num_logits, stream});
+  }
+  const double cut_activations = mlp.activation_elements - mlp.uncut_activations;
   return {.name = name,
           .forward_flops = t * (4 * c * c + 4 * c * kv + mlp.forward_flops) + attention_flops,
           .attention_flops = attention_flops,
@@ -88,11 +95,11 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
           .output_shape = {s.sequence, s.width},
           .working_elements = t * (2 * c + mlp.working_elements),
           .indices = t * mlp.indices,
-          .regions = {{stream, stream, 2 * s.sequence * s.kv_heads * s.head_width()}, {stream, stream}},
-          .activations_cut = {t * (2 * c + 2 * kv + mlp.activation_elements + heads), t * (2 * c + 2)},
-          .working_cut = {t * mlp.working_elements, t * c},
+          .regions = std::move(regions),
+          .activations_cut = {t * (2 * c + 2 * kv + cut_activations + heads), t * (2 * c + 2)},
+          .working_cut = {t * (mlp.working_elements - mlp.uncut_working), t * c},
           .deferred_elements = t * (6 * c + 2 * kv + mlp.deferred_elements),
-          .deferred_cut = {.by_channel = t * (2 * c + 2 * kv + mlp.deferred_elements)}};
+          .deferred_cut = {.by_channel = t * (2 * c + 2 * kv + mlp.deferred_elements - mlp.uncut_deferred)}};
 }
 
 }  // namespace

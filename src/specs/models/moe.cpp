@@ -38,11 +38,14 @@ int64_t expert_capacity(const MoeShape& moe, int64_t tokens_per_sample) {
 
 namespace {
 
-// top_k of `experts` matrices are used by each token.
+// top_k of `experts` matrices are used by each token. Dimension `inner_dim` of [experts, out, in] is that of
+// the inner channels, which tensor-parallel ranks share.
 ParameterSpec experts_matrix(const MoeShape& moe, const std::string& name, std::vector<int64_t> shape,
-                             double deviation) {
+                             double deviation, int64_t inner_dim) {
   shape.insert(shape.begin(), moe.experts);
-  ParameterSpec spec = normal(name, std::move(shape), deviation);
+  const int64_t inner = shape[static_cast<size_t>(inner_dim)];
+  ParameterSpec spec =
+      cut(normal(name, std::move(shape), deviation), inner_dim, inner, "inner channels of each expert");
   spec.active = static_cast<double>(moe.top_k) / static_cast<double>(moe.experts);
   return spec;
 }
@@ -62,14 +65,18 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
   // the input of w2 and the gradients of gate and up, and for the router the gradient of its output.
   LlamaMlp mlp{
       .parameters = {normal(name + ".gate.weight", {moe.experts, s.width}, 0.02),
-                     experts_matrix(moe, experts + ".w1.weight", {s.inner, s.width}, 0.02),
-                     experts_matrix(moe, experts + ".w3.weight", {s.inner, s.width}, 0.02),
-                     experts_matrix(moe, experts + ".w2.weight", {s.width, s.inner}, llama_residual(s))},
+                     experts_matrix(moe, experts + ".w1.weight", {s.inner, s.width}, 0.02, 1),
+                     experts_matrix(moe, experts + ".w3.weight", {s.inner, s.width}, 0.02, 1),
+                     experts_matrix(moe, experts + ".w2.weight", {s.width, s.inner}, llama_residual(s), 2)},
       .forward_flops = 2 * c * e + 6 * std::min(k, rows) * c * i,  // without the zeros that fill up
       .activation_elements = 2 * rows * i + k + kept_rows + (moe.aux_loss > 0 ? e : 0),
       .working_elements = rows * (c + 4 * i) + kept_rows,
       .indices = 2 * k + indices,
-      .deferred_elements = 3 * rows * i + (capacity > 0 ? 2 * rows * c : 0) + e};
+      .deferred_elements = 3 * rows * i + (capacity > 0 ? 2 * rows * c : 0) + e,
+      .uncut_activations = k + kept_rows + (moe.aux_loss > 0 ? e : 0),
+      .uncut_working = rows * c + kept_rows,
+      .uncut_deferred = (capacity > 0 ? 2 * rows * c : 0) + e,
+      .num_logits = moe.experts};
   if (moe.shared_inner == 0) return mlp;
   const LlamaMlp shared = swiglu_mlp(s, name + ".shared_expert", moe.shared_inner);
   mlp.parameters.insert(mlp.parameters.end(), shared.parameters.begin(), shared.parameters.end());
@@ -84,14 +91,6 @@ ModelTable moe_table(const Options& options) {
   const MoeShape moe = moe_shape(options);
   ModelTable table =
       llama_table(shape, [&](const std::string& layer) { return experts_mlp(shape, moe, layer); });
-  // Neither experts nor the rest are sharded over tensor-parallel ranks. Context-parallel ranks exchange keys
-  // and values, and each gives its own tokens to experts.
-  for (GroupSpec& group : table.groups)
-    for (ParameterSpec& parameter : group.parameters) parameter.cut = std::nullopt;
-  for (BlockSpec& block : table.blocks) {
-    std::erase_if(block.regions, [](const Region& region) { return region.keys_values == 0; });
-    for (Region& region : block.regions) region.enters = region.leaves = 0;
-  }
   for (const GroupSpec& group : table.groups)
     if (std::any_of(group.parameters.begin(), group.parameters.end(),
                     [](const ParameterSpec& parameter) { return parameter.is_of_experts(); }))
@@ -105,7 +104,8 @@ ModelTable moe_table(const Options& options) {
                        .kept_of_row = 2 * static_cast<double>(shape.inner),
                        .working_of_row = static_cast<double>(shape.width + 4 * shape.inner),
                        .deferred_of_row = 3 * static_cast<double>(shape.inner),
-                       .needs_all_tokens = moe.capacity > 0 || moe.aux_loss > 0};
+                       .needs_all_tokens = moe.capacity > 0 || moe.aux_loss > 0,
+                       .has_aux_loss = moe.aux_loss > 0};
   table.flops_formula = llama_flops_formula(
       "width x experts for the router, top_k x 3 width x inner for the experts that a token goes to, and "
       "3 width x shared_inner");
