@@ -83,28 +83,52 @@ Expectations expect_all(const std::vector<Point>& plan) {
 
 namespace {
 
+// The layout of a point as text if it can run and fits; otherwise empty.
+std::string layout_if_it_fits(Point point, double memory_bytes) {
+  if (!strategies::layout_impossible(point).empty() || !divide_batch(point).empty() ||
+      !strategy_reason(point).empty())
+    return {};
+  const Expectation needed = expect(point);
+  if (needed.total_bytes() > memory_bytes) return {};
+  std::string layout;
+  const TrainingPoint& t = point.training;
+  for (const auto& [axis, ranks] :
+       {std::pair("tensor", t.tensor), {"pipeline", t.pipeline}, {"expert", t.expert}})
+    if (ranks > 1) layout += fmt::format("{}{} {}", layout.empty() ? "" : " x ", axis, ranks);
+  return fmt::format("{} would fit ({} with activations)", layout, format_bytes(needed.total_bytes()));
+}
+
+// The point's number of ranks that share experts, and larger ones that divide the experts of its model.
+std::vector<int64_t> expert_ranks_to_try(const Point& point) {
+  std::vector<int64_t> ranks = {point.training.expert};
+  if (const OptionValue* const experts = point.training.model.options.find("experts"))
+    while (experts->get<int64_t>() % (2 * ranks.back()) == 0 && 2 * ranks.back() <= point.data_ranks())
+      ranks.push_back(2 * ranks.back());
+  return ranks;
+}
+
 // Searches the layouts of the same ranks for one that fits, from the fewest ranks per copy of the model
-// upwards, and with as many tensor-parallel ranks as possible before pipeline stages. Returns it as text;
-// empty if none fits.
+// upwards, with as many tensor-parallel ranks as possible before pipeline stages, and with as few ranks that
+// share experts as possible, which needs no more ranks per copy. Returns it as text; empty if none fits.
 std::string layout_that_fits(const Point& point, double memory_bytes) {
   constexpr int64_t kMostTensor = 8;  // tensor parallelism within a node of 8 ranks
-  for (int64_t copy = point.ranks_per_copy() + 1; copy <= point.ranks; ++copy) {
+  const std::vector<int64_t> expert_ranks = expert_ranks_to_try(point);
+  for (int64_t copy = point.ranks_per_copy(); copy <= point.ranks; ++copy) {
     if (point.ranks % copy != 0 || copy % point.training.context != 0) continue;
+    const bool is_own = copy == point.ranks_per_copy();  // then only experts are left to try
     const int64_t parts = copy / point.training.context;
     for (int64_t tensor = std::min(parts, kMostTensor); tensor >= 1; --tensor) {
-      Point other = point;
-      other.training.tensor = tensor;
-      other.training.pipeline = parts / tensor;
-      if (other.training.scaling == "strong") other.training.batch_size = point.global_batch();
-      if (parts % tensor != 0 || !strategies::layout_impossible(other).empty() ||
-          !divide_batch(other).empty() || !strategy_reason(other).empty())
-        continue;
-      const Expectation needed = expect(other);
-      if (needed.total_bytes() > memory_bytes) continue;
-      std::string layout = tensor == 1 ? "" : fmt::format("tensor {}", tensor);
-      if (other.training.pipeline > 1)
-        layout += fmt::format("{}pipeline {}", tensor == 1 ? "" : " x ", other.training.pipeline);
-      return fmt::format("{} would fit ({} with activations)", layout, format_bytes(needed.total_bytes()));
+      if (parts % tensor != 0 || (is_own && tensor != point.training.tensor)) continue;
+      for (const int64_t expert : expert_ranks) {
+        if (is_own && expert == point.training.expert) continue;
+        Point other = point;
+        other.training.tensor = tensor;
+        other.training.pipeline = parts / tensor;
+        other.training.expert = expert;
+        if (other.training.scaling == "strong") other.training.batch_size = point.global_batch();
+        if (std::string layout = layout_if_it_fits(std::move(other), memory_bytes); !layout.empty())
+          return layout;
+      }
     }
   }
   return {};

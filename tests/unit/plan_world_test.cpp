@@ -126,6 +126,10 @@ TEST(Plan, SaysWhyAPointCannotRun) {
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, batch_size: 1}", {4, 1 << 30}),
             "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB; tensor 4 would fit (723 MiB with "
             "activations)");
+  // Ranks that share experts need no more ranks per copy of the model, so they come first.
+  EXPECT_EQ(reason("training: {model: moe, strategy: ddp, batch_size: 1}", {4, int64_t{1400} << 20}),
+            "the state of a rank needs 1.80 GiB, a rank has 1.37 GiB; expert 4 would fit (1.32 GiB with "
+            "activations)");
   // With tensor 4 there is one copy of the model, which has the whole global batch.
   EXPECT_EQ(reason("training: {model: gpt2, strategy: ddp, global_batch: 4}", {4, 1 << 30}),
             "the state of a rank needs 1.39 GiB, a rank has 1.00 GiB");
