@@ -98,12 +98,16 @@ std::string layout_if_it_fits(Point point, double memory_bytes) {
   return fmt::format("{} would fit ({} with activations)", layout, format_bytes(needed.total_bytes()));
 }
 
-// The point's number of ranks that share experts, and larger ones that divide the experts of its model.
-std::vector<int64_t> expert_ranks_to_try(const Point& point) {
+// The point's number of ranks that share experts, and larger ones that divide the experts of its model. With
+// tensor parallelism, 1 alone.
+std::vector<int64_t> expert_ranks_to_try(const Point& point, int64_t tensor) {
+  if (tensor > 1) return {1};
   std::vector<int64_t> ranks = {point.training.expert};
-  if (const OptionValue* const experts = point.training.model.options.find("experts"))
-    while (experts->get<int64_t>() % (2 * ranks.back()) == 0 && 2 * ranks.back() <= point.data_ranks())
-      ranks.push_back(2 * ranks.back());
+  if (const OptionValue* const option = point.training.model.options.find("experts")) {
+    const auto experts = option->get<int64_t>();
+    for (int64_t more = ranks.front() + 1; more <= std::min(experts, point.ranks); ++more)
+      if (experts % more == 0) ranks.push_back(more);
+  }
   return ranks;
 }
 
@@ -112,14 +116,13 @@ std::vector<int64_t> expert_ranks_to_try(const Point& point) {
 // share experts as possible, which needs no more ranks per copy. Returns it as text; empty if none fits.
 std::string layout_that_fits(const Point& point, double memory_bytes) {
   constexpr int64_t kMostTensor = 8;  // tensor parallelism within a node of 8 ranks
-  const std::vector<int64_t> expert_ranks = expert_ranks_to_try(point);
   for (int64_t copy = point.ranks_per_copy(); copy <= point.ranks; ++copy) {
     if (point.ranks % copy != 0 || copy % point.training.context != 0) continue;
     const bool is_own = copy == point.ranks_per_copy();  // then only experts are left to try
     const int64_t parts = copy / point.training.context;
     for (int64_t tensor = std::min(parts, kMostTensor); tensor >= 1; --tensor) {
       if (parts % tensor != 0 || (is_own && tensor != point.training.tensor)) continue;
-      for (const int64_t expert : expert_ranks) {
+      for (const int64_t expert : expert_ranks_to_try(point, tensor)) {
         if (is_own && expert == point.training.expert) continue;
         Point other = point;
         other.training.tensor = tensor;

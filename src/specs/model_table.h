@@ -130,7 +130,7 @@ struct Region {
 // routing; empty: the router decides. kept_of_row, working_of_row and deferred_of_row: the parts of a block's
 // activation_elements, working_elements and deferred_elements that it has for each copy which its experts
 // compute. needs_all_tokens: whether each rank needs all tokens of its samples, for the capacity or the
-// load-balancing loss.
+// load-balancing loss. has_aux_loss: whether it is for the latter.
 struct ExpertTokens {
   int64_t experts = 0, copies = 0, width = 0, capacity = 0;
   std::vector<double> shares = {};

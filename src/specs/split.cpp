@@ -147,6 +147,12 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
   block.forward_flops /= tensor * context;
   block.attention_flops /= tensor * context;
   block.output_shape = split_output_shape(block, split);
+  // The router of a mixture keeps the tokens that enter it, which the region does not once all are gathered.
+  if (block.expert_tokens && split.sequence_parallel) {
+    const auto own = static_cast<double>(block.output_elements());
+    block.activation_elements += own;
+    block.deferred_elements += own;
+  }
   RegionCalls(split).add_to(block);
   if (block.expert_tokens && split.expert > 1) {
     const ExpertTokens& tokens = *block.expert_tokens;
@@ -274,20 +280,20 @@ std::string split_impossible(const std::string& name, const ModelTable& whole, c
   if (split.context > 1 && needs_all_tokens(whole))
     return "the capacity and the aux_loss of experts are those of whole samples, and context ranks have "
            "a part of each; take 0 for both, or context 1";
-  if (const std::string units = uncuttable(whole, split.tensor); !units.empty())
-    return fmt::format("tensor {} does not cut the {} of {} evenly; of up to 64 ranks these do: {}",
-                       split.tensor, units, name, numbers_that_cut(whole));
-  if (split.tensor > 1 && has_aux_loss(whole))
-    return "every tensor rank would add the aux_loss of all tokens; take aux_loss 0, or tensor 1";
-  if (split.expert > 1 && split.tensor > 1)
-    return "experts are shared whole, or each is cut over tensor ranks; take tensor 1, or expert 1";
   if (split.expert > 1) {
     const int64_t experts = num_experts(whole);
     if (experts == 0)
       return fmt::format("{} has no experts that ranks could share; take moe or moe_8x7b", name);
+    if (split.tensor > 1)
+      return "experts are shared whole, or each is cut over tensor ranks; take tensor 1, or expert 1";
     if (experts % split.expert != 0)
       return fmt::format("expert {} does not divide the {} experts of {}", split.expert, experts, name);
   }
+  if (split.tensor > 1 && has_aux_loss(whole))
+    return "every tensor rank would add the aux_loss of all tokens; take aux_loss 0, or tensor 1";
+  if (const std::string units = uncuttable(whole, split.tensor); !units.empty())
+    return fmt::format("tensor {} does not cut the {} of {} evenly; of up to 64 ranks these do: {}",
+                       split.tensor, units, name, numbers_that_cut(whole));
   if (split.sequence_parallel && sequence == 0)
     return fmt::format("sequence_parallel needs a model of sequences; {} has none", name);
   if (split.context > 1 && sequence % (2 * split.context) != 0)

@@ -47,11 +47,11 @@ class Activations {
   }
   // What backward needs in addition to what forward has kept. The loss computes its gradients before those of
   // its block's parameters. A block of experts has the gradients of all its matrices at once, when it has
-  // already freed a quarter of its working memory.
+  // already freed a quarter of its working memory, or when it adds up the gradients of its inputs.
   double working(int64_t b) const {
-    const double work = batch_ * at(b).working_elements * element_;
-    return std::max({work + parameter_bytes(b), 0.75 * work + experts_[size_t(b)] * element_, at_end(b),
-                     batch_ * at(b).logits * bytes_beside_logit(b)});
+    const double work = batch_ * at(b).working_elements * element_, matrices = experts_[size_t(b)] * element_;
+    return std::max({work + parameter_bytes(b), 0.75 * work + matrices, inputs_of_experts(b) + matrices,
+                     at_end(b), batch_ * at(b).logits * bytes_beside_logit(b)});
   }
   // The same for a backward whose gradients of matrix products are computed later.
   double working_of_first_part(int64_t b) const {
@@ -82,6 +82,22 @@ class Activations {
     if (is_looked_up) embedding_[b] += double(parameter.numel());
     if (is_stack || is_looked_up) return;
     if (largest_[b] == nullptr || parameter.numel() > largest_[b]->numel()) largest_[b] = &parameter;
+  }
+  // While the gradients of experts' inputs are added up for each token: two rows of the width for each copy,
+  // and the gradients of gate and up; and the gradients of the block's output, of the sum, and of what tensor
+  // ranks gather of the former.
+  double inputs_of_experts(int64_t b) const {
+    if (!at(b).expert_tokens) return 0;
+    const specs::ExpertTokens& tokens = *at(b).expert_tokens;
+    const specs::Split& split = model_.split;
+    const auto rows =
+        static_cast<double>(tokens.capacity > 0 ? tokens.experts * tokens.capacity : tokens.copies) /
+        double(split.context);
+    const auto own = double(at(b).output_elements()),
+               all = own * (split.sequence_parallel ? double(split.tensor) : 1);
+    return batch_ *
+           (rows * (2 * double(tokens.width) + tokens.kept_of_row / double(split.tensor)) + own + 2 * all) *
+           element_;
   }
   // The gradient of an embedding that the first layer's block looks up is computed at the end of its
   // backward, when the rest of the block has been freed.

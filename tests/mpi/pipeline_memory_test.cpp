@@ -121,18 +121,26 @@ TEST_F(PipelineMemory, IsWithoutOutputsThatWereSent) {
   EXPECT_NEAR(predicted(point) / held, 1, 0.2);
 }
 
-// Every tensor rank has all tokens' copies, and a part of the inner channels of each expert.
+// Every tensor rank has all tokens' copies, and a part of the inner channels of each expert: many, or fewer
+// than the width, so that the copies count most.
 TEST_F(PipelineMemory, OfExpertsOfTensorRanks) {
-  for (const bool sequence_parallel : {false, true})
-    for (const int64_t recompute : {0, 1})
-      expect_near({.model = "moe(layers=2, width=32, heads=2, kv_heads=2, inner=256, experts=4, top_k=2, "
-                            "sequence=128, vocabulary=64, routing=balanced)",
-                   .accumulation = 1,
-                   .optimizer = "sgd(lr=0.01)",
-                   .precision = "fp32",
-                   .recompute = recompute,
-                   .tensor = 2,
-                   .sequence_parallel = sequence_parallel});
+  for (const std::string options : {"inner=256", "inner=48, width=64", "inner=256, capacity=1.25"})
+    for (const bool sequence_parallel : {false, true})
+      for (const int64_t recompute : {0, 1}) {
+        const std::string width = options.find("width") == std::string::npos ? "width=32, " : "";
+        const Layout layout{
+            .model = "moe(layers=2, " + width + options +
+                     ", heads=2, kv_heads=2, experts=4, top_k=2, sequence=128, vocabulary=64, "
+                     "routing=balanced)",
+            .accumulation = 1,
+            .optimizer = "sgd(lr=0.01)",
+            .precision = "fp32",
+            .recompute = recompute,
+            .tensor = 2,
+            .sequence_parallel = sequence_parallel};
+        ASSERT_EQ(strategies::layout_impossible(point_of(layout, comm->size())), "");
+        expect_near(layout);
+      }
 }
 
 // A mask of half of the scores would take 2 MiB, and each layer keeps about as much.

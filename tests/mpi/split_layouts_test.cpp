@@ -12,7 +12,8 @@ const std::string kSplitShape = "layers=2, width=24, heads=4, sequence=16, vocab
 const std::string kSplitGpt2 = "gpt2(" + kSplitShape + ")",
                   kSplitTied = "llama(" + kSplitShape + ", kv_heads=4, inner=20, tied=true)",
                   kSplitLlama = "llama(" + kSplitShape + ", kv_heads=4, inner=20, tied=false)",
-                  kSplitMoe = "moe(" + kSplitShape + ", kv_heads=4, inner=20, experts=4, top_k=2, tied=true)",
+                  kSplitMoe =
+                      "moe(" + kSplitShape + ", kv_heads=4, inner=20, experts=4, top_k=2, tied=false)",
                   kSplitMlp = "mlp(features=13, width=20, layers=5, classes=5)",
                   kEvenMlp = "mlp(features=13, width=20, layers=4, classes=5)";
 
@@ -122,7 +123,7 @@ TEST_F(Layouts, SplitModelsInPipelines) {
   if (comm->size() < 4) GTEST_SKIP() << "4 ranks";
   for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama, kSplitMoe, kSplitMlp})
     for (const std::string& schedule : kSchedules) {
-      if (schedule == "interleaved(chunks=2)" && (model == kSplitTied || model == kSplitMoe))
+      if (schedule == "interleaved(chunks=2)" && model == kSplitTied)
         continue;  // the model has only 3 blocks
       for (const std::string order : {"dp-pp", "pp-dp"}) {
         Layout layout{.model = model, .pipeline = 2, .schedule = schedule, .tensor = 2};
@@ -142,8 +143,10 @@ TEST_F(Layouts, SplitModelsInPipelines) {
 TEST_F(Layouts, SplitInFp32AndClippedAndRecomputed) {
   for (const std::string& optimizer : kOptimizers)
     for (const bool sequence_parallel : {false, true}) {
-      Layout layout{
-          .model = kSplitTied, .strategy = "fsdp", .tensor = 2, .sequence_parallel = sequence_parallel};
+      Layout layout{.model = sequence_parallel ? kSplitMoe : kSplitTied,
+                    .strategy = "fsdp",
+                    .tensor = 2,
+                    .sequence_parallel = sequence_parallel};
       layout.optimizer = optimizer;
       expect_equal_clipped_recomputed_and_in_fp32(layout);
     }

@@ -101,7 +101,9 @@ TEST(Split, SaysWhatCannotBeAndWhatWorks) {
   EXPECT_EQ(reason("moe", {.tensor = 4, .sequence_parallel = true}), "");
   EXPECT_EQ(reason("moe", {.tensor = 2, .expert = 2}),
             "experts are shared whole, or each is cut over tensor ranks; take tensor 1, or expert 1");
-  EXPECT_EQ(reason("moe(aux_loss=0.1)", {.tensor = 2}),
+  EXPECT_EQ(reason("llama", {.tensor = 2, .expert = 2}),
+            "llama has no experts that ranks could share; take moe or moe_8x7b");
+  EXPECT_EQ(reason("moe(aux_loss=0.1)", {.tensor = 3}),
             "every tensor rank would add the aux_loss of all tokens; take aux_loss 0, or tensor 1");
   EXPECT_EQ(reason("mlp", {.context = 2}),
             "samples of mlp are not cut over context ranks; those of gpt2, llama and moe are");
