@@ -56,9 +56,8 @@ ColumnsOf<Sizes> operation_columns() {
       {{"largest", "bytes"}, [](const auto& row) { return cells::count(row.largest->collective.bytes); }},
       {{"traffic", "MiB per rank"},
        [](const auto& row) { return cells::mebibytes(expect(*row.largest).cost.traffic_bytes); },
-       "what a rank sends for the largest message, mean over ranks: bytes x ring factor, of dispatch and "
-       "combine the "
-       "rows that travel."}};
+       "what a rank sends for the largest message, mean over ranks: bytes x ring factor, of dispatch "
+       "and combine the rows that travel."}};
 }
 
 // Settings that the row does not show: "NCCL_ALGO=Ring, beside matmul, parts zipf(exponent=1.5)".

@@ -92,9 +92,9 @@ const OptionTable& token_exchange_options() {
       {"once_per",
        OptionType::text,
        "copy",
-       "copy: a token travels to each of its experts; rank: once to each rank that has some of them; node: "
-       "once "
-       "to each node, and there to each rank",
+       "copy: a token travels to each of its experts; rank: once to each rank that has some; node: once to "
+       "each "
+       "node, and there to each rank",
        {"copy", "rank", "node"}}};
   return options;
 }
@@ -154,8 +154,8 @@ std::pair<size_t, size_t> rows_of_part(const TokenRows& rows, int64_t part) {
 // node.
 TokenRows rows_within_node(const TokenRows& to_nodes, const TokenRows& to_ranks, int64_t ranks_per_node,
                            int64_t node, int64_t tokens) {
-  std::vector<int64_t> place(static_cast<size_t>(tokens),
-                             -1);  // of a token among those that come from one rank
+  // Of each token, its place among those that come from one rank.
+  std::vector<int64_t> place(static_cast<size_t>(tokens), -1);
   const auto [first, end] = rows_of_part(to_nodes, node);
   for (size_t row = first; row < end; ++row)
     place[static_cast<size_t>(to_nodes.token[row])] = static_cast<int64_t>(row - first);

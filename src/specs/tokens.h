@@ -35,8 +35,8 @@ std::string exchange_impossible(const TokenExchange& exchange, int64_t ranks, in
 // The rows that each rank of a group sends to each in one all_to_all_v of a dispatch, and gets back in that
 // of a combine.
 struct TokenRows {
-  std::vector<int64_t>
-      token;  // of each row, among those that the sender has; rows are in the order of receivers
+  // The token of each row, among those that the sender has. Rows are in the order of receivers.
+  std::vector<int64_t> token;
   // What the row counts in the sum that a combine makes of a token's rows: for each of the row's copies 1/8
   // or 1/4, by turns. With at most 64 copies of a token, all sums of integers up to 2 are exact in every
   // type.

@@ -90,9 +90,8 @@ class Activations {
     if (!at(b).expert_tokens) return 0;
     const specs::ExpertTokens& tokens = *at(b).expert_tokens;
     const specs::Split& split = model_.split;
-    const auto rows =
-        static_cast<double>(tokens.capacity > 0 ? tokens.experts * tokens.capacity : tokens.copies) /
-        double(split.context);
+    const double copies = double(tokens.copies) * tokens.of_busiest(split.expert) / double(split.context);
+    const double rows = tokens.capacity > 0 ? double(tokens.experts * tokens.capacity) : copies;
     const auto own = double(at(b).output_elements()),
                all = own * (split.sequence_parallel ? double(split.tensor) : 1);
     return batch_ *

@@ -94,6 +94,19 @@ TEST(ImportExpertParallel, LeavesOutRatesOfOtherTokens) {
       << "a damaged line takes no other with it";
 }
 
+// What import writes, every command reads: no message is larger than one that a run may have.
+TEST(ImportExpertParallel, LeavesOutMessagesThatNoRunHas) {
+  const Contents contents = contents_of(
+      {"x.log",
+       "[config] num_tokens=2097152, hidden=1048576, num_topk=1, num_experts=2\n"
+       "[rank 0] Dispatch bandwidth: 2199.02 GB/s, avg_t=1000000.00 us | Combine bandwidth: 4398.05 GB/s, "
+       "avg_t=1000000.00 us\n"},
+      {.ranks = 2});
+  EXPECT_THAT(contents.measured, IsEmpty());
+  EXPECT_THAT(contents.warnings,
+              ElementsAre(HasSubstr("no run has such a message"), HasSubstr("no run has such a message")));
+}
+
 // What is not stored yet when another configuration begins is of the one before.
 TEST(ImportExpertParallel, KeepsRunsOfOneLogApart) {
   const Source log = source_named("deepep-v2.log");

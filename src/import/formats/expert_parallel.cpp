@@ -302,6 +302,7 @@ class Reader {
                            fmt::format("its rate is not that of {} tokens that go to {} of {} experts",
                                        setting_.tokens, setting_.top_k, setting_.experts));
     const int64_t bytes = setting_.tokens * setting_.width * (element == "fp8" ? 1 : 2);
+    if (bytes > values::kMessage.most) return left_out_.add(said.line, "no run has such a message");
     Record record = collective_record(specs::operation(operation), ranks, bytes, said.time_us * 1e-6);
     record.point.collective.dtype = element;
     record.point.collective.parts = text;

@@ -45,9 +45,8 @@ class TokenExchangeWorkload : public CollectiveWorkload {
   void allocate() override {
     if (ranks_per_node_ == 0)
       throw UsageError(
-          "parts experts(once_per=node) needs equally many ranks on every node, one node after the other; "
-          "take "
-          "once_per rank");
+          "parts experts(once_per=node) needs equally many ranks on every node, one node after the "
+          "other; take once_per rank");
     to_ranks_ = rows_to_ranks(exchange_, comm_.size(), num_tokens_);
     traffic_ = token_traffic(exchange_, comm_.size(), ranks_per_node_, num_tokens_);
     make_stages();
