@@ -42,7 +42,7 @@ void add_curve(Plot& plot, const SequenceSeries& series, const PlotNames& names,
                PlotPoint (*make_point)(const SequencePoint&)) {
   const MergedPoint& first = *series.points.front().merged;
   Curve curve{names.strategy(first), Form::measured, static_cast<int>(plot.curves.size()), {}};
-  if (const int64_t every = first.point.training.recompute; every > 0)
+  if (const int64_t every = first.point.training.recompute; every != 0)
     curve.name += ", checkpointing " + recompute_in_words(every);
   for (const SequencePoint& point : series.points) curve.points.push_back(make_point(point));
   plot.curves.push_back(std::move(curve));

@@ -144,8 +144,8 @@ const specs::BlockCall& BoundProgram::planned(const BoundCall& call) const {
 
 // The block makes a call on tensors of its own. They must match the call that its row of the model's table
 // has planned, because the other ranks make that one.
-void BoundProgram::call_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
-                                     const at::Tensor& in) {
+size_t BoundProgram::start_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
+                                        const at::Tensor& in) {
   BoundCall* const next = next_inside_block();
   ENSURE(next != nullptr, "a block makes a call that its table does not have");
   const specs::BlockCall& plan = planned(*next);
@@ -161,7 +161,13 @@ void BoundProgram::call_inside_block(specs::Dimension dimension, Collective what
   call.in = in.view(-1);
   if (has_rows) call.parts = parts_of(*next);
   next->comm->expose_as(static_cast<int64_t>(dimension));
-  next->comm->start(call).wait();
+  next->work = next->comm->start(call);
+  return static_cast<size_t>(next - calls_.data());
+}
+
+void BoundProgram::wait_inside_block(size_t call) {
+  calls_[call].comm->expose_as(dimension_of(calls_[call]));
+  calls_[call].work.wait();
 }
 
 void stand_in(Collective what, const at::Tensor& out, const at::Tensor& in) {
@@ -178,9 +184,9 @@ void stand_in(Collective what, const at::Tensor& out, const at::Tensor& in) {
 }
 
 std::vector<int64_t> BoundProgram::gather_counts(const at::Tensor& all, const at::Tensor& own) {
-  const size_t at = next_inside_;
-  call_inside_block(specs::Dimension::expert, Collective::all_gather, all, own);
-  return gathered_counts(calls_[static_cast<size_t>(program_.instructions[at].index)], all);
+  const size_t call = start_inside_block(specs::Dimension::expert, Collective::all_gather, all, own);
+  wait_inside_block(call);
+  return gathered_counts(calls_[call], all);
 }
 
 // A rank that has failed has put a negative number in place of each of its counts.
@@ -233,8 +239,11 @@ Call BoundProgram::with_stand_in(const BoundCall& rows, std::shared_ptr<const sp
   return call;
 }
 
-// Makes the calls that the block has not made because it failed, on stand-in memory.
+// Waits for the calls that the block has started, and makes those that it has not made because it failed, on
+// stand-in memory.
 void BoundProgram::end_block() {
+  for (size_t i = first_inside_; i < next_inside_; i += 2)
+    calls_[static_cast<size_t>(program_.instructions[i].index)].work.wait();
   while (BoundCall* const left = next_inside_block()) {
     const specs::BlockCall& call = planned(*left);
     if (call.exchanges_tokens()) {

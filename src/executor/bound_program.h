@@ -41,15 +41,18 @@ class BoundProgram {
   bool is_inside_block(size_t i) const {
     return program_.calls[static_cast<size_t>(program_.instructions[i].index)].inside_block.has_value();
   }
-  // The calls inside the block that instruction i computes. The block makes one after the other, on its own
-  // tensors. end_block() makes those that the block did not make because it failed.
+  // The calls inside the block that instruction i computes. The block starts one after the other, on its own
+  // tensors, and waits for them in the same order. end_block() makes those that the block did not make
+  // because it failed, and waits for those that it did not wait for.
   void begin_block(size_t i) {
-    next_inside_ = i + 1;
+    first_inside_ = next_inside_ = i + 1;
     stand_in_rows_.reset();
     block_ = {program_.instructions[i].index, program_.instructions[i].micro_batch};
   }
-  void call_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
-                         const at::Tensor& in);
+  // Returns the number of the call, for wait_inside_block().
+  size_t start_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
+                            const at::Tensor& in);
+  void wait_inside_block(size_t call);
   // Gathers how many rows each rank sends to each expert, [rank][expert]. If a rank has failed, nobody sends
   // any.
   std::vector<int64_t> gather_counts(const at::Tensor& all, const at::Tensor& own);
@@ -85,8 +88,8 @@ class BoundProgram {
   std::vector<BoundInstruction> instructions_;  // parallel to the program's instructions
   std::vector<at::Tensor> gradients_;           // those that this rank counts in the norm
   std::vector<Communicator*> communicators_;    // each once
-  // The instruction that starts the block's next call, if it has one.
-  size_t next_inside_ = 0;
+  // The instructions that start the block's first and next call, if it has one.
+  size_t first_inside_ = 0, next_inside_ = 0;
   // [block, micro-batch]: the rows that each expert-parallel rank sends to each, in its latest forward.
   // Backward sends their gradients the same ways, even on a rank that has failed in between.
   std::map<std::pair<int64_t, int64_t>, specs::Parts::Rows> rows_sent_;

@@ -29,7 +29,7 @@ Executor::Executor(TrainingState& state, GradientGuard& guard, int64_t seed, int
       random_key_(state.key_of_draws(seed)),
       step_(first_step),
       recorder_(state.comm().device()) {
-  model_.communicate = [this](auto... call) { communicate_inside_block(call...); };
+  model_.start_collective = [this](auto... call) { return start_inside_block(call...); };
   model_.gather_counts = [this](const at::Tensor& own) { return gather_counts(own); };
   model_.loss_gradient = [this](at::ScalarType type) {
     const auto options = at::TensorOptions(model_.device()).dtype(type);
@@ -330,11 +330,17 @@ void Executor::note(const Instruction& instruction) {
   heartbeat_->block(name, last_->program().block_of_model(instruction.index), instruction.micro_batch);
 }
 
-void Executor::communicate_inside_block(specs::Dimension dimension, specs::Collective what,
-                                        const at::Tensor& out, const at::Tensor& in) {
-  if (dimension == specs::Dimension::data && state_.program().copies.ranks == 1) return;
-  if (ablation_ == Ablation::compute_only) return stand_in(what, out, in);
-  together([&] { last_->call_inside_block(dimension, what, out, in); });
+std::function<void()> Executor::start_inside_block(specs::Dimension dimension, specs::Collective what,
+                                                   const at::Tensor& out, const at::Tensor& in) {
+  const auto nothing = [] {};
+  if (dimension == specs::Dimension::data && state_.program().copies.ranks == 1) return nothing;
+  if (ablation_ == Ablation::compute_only) {
+    stand_in(what, out, in);
+    return nothing;
+  }
+  size_t call = 0;
+  together([&] { call = last_->start_inside_block(dimension, what, out, in); });
+  return [this, call] { together([&] { last_->wait_inside_block(call); }); };
 }
 
 // A rank that computes alone is taken to receive as many rows for its experts as it has for them.

@@ -100,8 +100,8 @@ class Executor {
   void apply(const BoundProgram& bound);
   at::Tensor run_block(const strategies::Instruction& instruction);
   void note(const strategies::Instruction& instruction);
-  void communicate_inside_block(specs::Dimension dimension, specs::Collective what, const at::Tensor& out,
-                                const at::Tensor& in);
+  std::function<void()> start_inside_block(specs::Dimension dimension, specs::Collective what,
+                                           const at::Tensor& out, const at::Tensor& in);
   std::vector<int64_t> gather_counts(const at::Tensor& own);
   template <class Body>
   // Runs what ranks wait for each other in: an exception ends the job.

@@ -139,7 +139,7 @@ at::Tensor rows_of_copies(const Routing& routing, const at::Tensor& counts, int6
 
 }  // namespace
 
-at::Tensor experts_over_ranks(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& w3,
+at::Tensor experts_over_ranks(const LayerInput& in, const at::Tensor& w1, const at::Tensor& w3,
                               const at::Tensor& w2, const Routing& routing, const at::Tensor& counts,
                               int64_t capacity, const Model& model) {
   const specs::Split& split = model.table().split;
@@ -156,11 +156,11 @@ at::Tensor experts_over_ranks(const at::Tensor& x, const at::Tensor& w1, const a
     state->num_sent = std::accumulate(own, own + counts.numel(), int64_t{0});
     state->num_received = received.order.numel();
   } else {
-    return experts(x, w1, w3, w2, routing, &model);
+    return experts(in, w1, w3, w2, routing, &model);
   }
-  const variable_list copies = Dispatch::apply(x, routing.weights, state);
+  const variable_list copies = Dispatch::apply(in.x, routing.weights, state);
   received.weights = copies[1];
-  return Combine::apply(experts(copies[0], w1, w3, w2, received, &model), state);
+  return Combine::apply(experts({copies[0], in.region}, w1, w3, w2, received, &model), state);
 }
 
 }  // namespace shardmark

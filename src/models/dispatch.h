@@ -13,7 +13,7 @@ namespace shardmark {
 // Like experts(), where w1, w3 and w2 are those of the experts that this rank has, and `routing` is over
 // those of all ranks. counts: int64 [experts], how many of this rank's copies go to each. capacity: 0 for
 // none. With one rank and without a capacity it is experts().
-at::Tensor experts_over_ranks(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& w3,
+at::Tensor experts_over_ranks(const LayerInput& in, const at::Tensor& w1, const at::Tensor& w3,
                               const at::Tensor& w2, const Routing& routing, const at::Tensor& counts,
                               int64_t capacity, const Model& model);
 

@@ -49,8 +49,10 @@ at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::
 struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w1,
                             const at::Tensor& w3, const at::Tensor& w2, const at::Tensor& weights,
-                            const at::Tensor& order, const at::Tensor& ends, const Model* model) {
+                            const at::Tensor& order, const at::Tensor& ends,
+                            const c10::intrusive_ptr<TensorRegion>& region, const Model* model) {
     if (model != nullptr) keep_model(ctx, *model);
+    if (region) ctx->saved_data["region"] = at::IValue::make_capsule(region);
     const int64_t k = weights.size(1);
     at::Tensor rows = x.index_select(0, order.div(k, "floor"));
     const at::Tensor gate = grouped_product(rows, w1.transpose(1, 2), ends);
@@ -83,19 +85,26 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     const at::Tensor dup = gated.mul_(dhidden), dgate = at::silu_backward(dhidden.mul_(up), gate);
     dhidden.reset();
     at::Tensor dw1, dw3;
+    const auto add_first_gradients = [=] {
+      const at::Tensor rows = x.index_select(0, token);
+      add_gradient(w1, dgate, rows, ends);
+      add_gradient(w3, dup, rows, ends);
+    };
     if (later != nullptr) {
       later->push_back([=, dy = outputs[0]] {
         add_gradient(w2, dy.index_select(0, token), hidden, ends);
-        const at::Tensor rows = x.index_select(0, token);
-        add_gradient(w1, dgate, rows, ends);
-        add_gradient(w3, dup, rows, ends);
+        add_first_gradients();
+      });
+    } else if (ctx->saved_data.count("region") > 0) {
+      static_cast<TensorRegion&>(*ctx->saved_data["region"].toCapsule()).leave([=](const at::Tensor&) {
+        add_first_gradients();
       });
     } else {
       const at::Tensor rows = x.index_select(0, token);
       dw1 = grouped_gradient(dgate, rows, ends), dw3 = grouped_gradient(dup, rows, ends);
     }
     const at::Tensor rows = grouped_product(dgate, w1, ends).add_(grouped_product(dup, w3, ends));
-    return {sum_of_copies(rows, order, k), dw1, dw3, dw2, dweight, {}, {}, {}};
+    return {sum_of_copies(rows, order, k), dw1, dw3, dw2, dweight, {}, {}, {}, {}};
   }
 
   static void add_gradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
@@ -143,9 +152,10 @@ Routing routed_to(const at::Tensor& choices, const at::Tensor& logits) {
   return by_choices(choices, logits.gather(1, choices), logits.size(1));
 }
 
-at::Tensor experts(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& w3, const at::Tensor& w2,
+at::Tensor experts(const LayerInput& in, const at::Tensor& w1, const at::Tensor& w3, const at::Tensor& w2,
                    const Routing& routing, const Model* model) {
-  return ExpertsFunction::apply(x, w1, w3, w2, routing.weights, routing.order, routing.ends, model);
+  return ExpertsFunction::apply(in.x, w1, w3, w2, routing.weights, routing.order, routing.ends, in.region,
+                                model);
 }
 
 }  // namespace shardmark

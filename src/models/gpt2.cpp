@@ -38,8 +38,8 @@ struct Attention {
   int64_t head_width;
   Dropout drop;
 
-  at::Tensor operator()(const at::Tensor& x, const Batch& batch) const {
-    const at::Tensor all = qkv(x);
+  at::Tensor operator()(const LayerInput& in, const Batch& batch) const {
+    const at::Tensor all = qkv(in);
     const auto split =
         all.view({batch.inputs.size(0), batch.inputs.size(1), 3, -1, head_width}).unbind(2);  // [B, T, H, D]
     const at::Tensor y = causal_attention(drop.model, split[0], split[1], split[2], batch, drop.now());

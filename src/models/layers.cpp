@@ -12,24 +12,30 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // References to the model's parameters. The memory behind them when the gradients are added is what counts.
-struct Slots : torch::CustomClassHolder {
-  Slots(const Model& of, const at::Tensor& w, const at::Tensor* b) : model(of), weight(w), bias(b) {}
+struct Slots {
   const Model& model;
   const at::Tensor& weight;
   const at::Tensor* bias;
+
+  at::Tensor bias_gradient(const at::Tensor& dy) const {
+    return model.fused ? column_sum(model.fused, dy) : dy.sum(0);
+  }
 };
 
-at::Tensor bias_gradient(const Model& model, const at::Tensor& dy) {
-  return model.fused ? column_sum(model.fused, dy) : dy.sum(0);
-}
+struct OfProduct : torch::CustomClassHolder {
+  OfProduct(const Slots& its_slots, const LayerInput& in) : slots(its_slots), region(in.region) {}
+  Slots slots;
+  c10::intrusive_ptr<TensorRegion> region;  // of the input
+};
 
 struct SplitProduct : torch::autograd::Function<SplitProduct> {
   // weight: [in, out] where is_projection, else [out, in].
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, const c10::intrusive_ptr<Slots>& slots,
+                            const std::optional<at::Tensor>& bias, const c10::intrusive_ptr<OfProduct>& of,
                             bool is_projection) {
-    ctx->save_for_backward({x, weight});
-    ctx->saved_data["slots"] = at::IValue::make_capsule(slots);
+    const bool keeps_input = !of->region || !of->region->gathers_again();
+    ctx->save_for_backward({keeps_input ? x : at::Tensor(), weight});
+    ctx->saved_data["of"] = at::IValue::make_capsule(of);
     ctx->saved_data["is_projection"] = is_projection;
     if (is_projection) return bias ? at::addmm(*bias, x, weight) : at::mm(x, weight);
     return at::linear(x, weight, bias);
@@ -37,43 +43,59 @@ struct SplitProduct : torch::autograd::Function<SplitProduct> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const at::Tensor x = ctx->get_saved_variables()[0], weight = ctx->get_saved_variables()[1];
-    const auto slots = c10::static_intrusive_pointer_cast<Slots>(ctx->saved_data["slots"].toCapsule());
+    const auto of = c10::static_intrusive_pointer_cast<OfProduct>(ctx->saved_data["of"].toCapsule());
+    const Slots& slots = of->slots;
     const bool is_projection = ctx->saved_data["is_projection"].toBool();
     const at::Tensor dy = outputs[0].reshape({-1, outputs[0].size(-1)});
-    const at::Tensor rows = x.reshape({-1, x.size(-1)});
-    const at::Tensor dx = ctx->needs_input_grad(0)
-                              ? at::mm(dy, is_projection ? weight.t() : weight).view(x.sizes())
-                              : at::Tensor();
-    const at::Tensor left = is_projection ? rows.t() : dy.t(), right = is_projection ? dy : rows;
-    if (slots->model.deferred == nullptr)
-      return {dx,
-              at::mm(left, right),
-              slots->bias == nullptr ? at::Tensor() : bias_gradient(slots->model, dy),
-              {},
-              {}};
-    slots->model.deferred->push_back([slots, dy, left, right] {
-      slots->weight.mutable_grad().addmm_(left, right);
-      if (slots->bias != nullptr) slots->bias->mutable_grad().add_(bias_gradient(slots->model, dy));
-    });
+    if (of->region) of->region->begin_backward();
+    at::Tensor dx;
+    if (ctx->needs_input_grad(0)) {
+      std::vector<int64_t> shape = outputs[0].sizes().vec();
+      shape.back() = weight.size(is_projection ? 0 : 1);
+      dx = at::mm(dy, is_projection ? weight.t() : weight).view(shape);
+    }
+    const auto product = [=](const at::Tensor& input) {
+      const at::Tensor rows = input.reshape({-1, input.size(-1)});
+      return is_projection ? std::pair(rows.t(), dy) : std::pair(dy.t(), rows);
+    };
+    const bool is_split = slots.model.deferred != nullptr;
+    // Without a split, this rounds as autograd does when it adds the gradients that are returned below.
+    const auto add = [=](const at::Tensor& input) {
+      const auto [left, right] = product(input);
+      if (is_split)
+        slots.weight.mutable_grad().addmm_(left, right);
+      else
+        slots.weight.mutable_grad().add_(at::mm(left, right));
+      if (slots.bias != nullptr) slots.bias->mutable_grad().add_(slots.bias_gradient(dy));
+    };
+    if (of->region && dx.defined()) {
+      of->region->leave([=](const at::Tensor& again) { add(again.defined() ? again : x); });
+    } else if (is_split) {
+      slots.model.deferred->push_back([=] { add(x); });
+    } else {
+      const auto [left, right] = product(x);
+      return {
+          dx, at::mm(left, right), slots.bias == nullptr ? at::Tensor() : slots.bias_gradient(dy), {}, {}};
+    }
     return {dx, {}, {}, {}, {}};
   }
 };
 
-at::Tensor split_product(const Model& model, const at::Tensor& x, const at::Tensor& weight,
+at::Tensor split_product(const Model& model, const LayerInput& in, const at::Tensor& weight,
                          const at::Tensor& bias, bool is_projection) {
-  const auto slots = c10::make_intrusive<Slots>(model, weight, bias.defined() ? &bias : nullptr);
-  return SplitProduct::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, slots,
-                             is_projection);
+  const Slots slots{model, weight, bias.defined() ? &bias : nullptr};
+  return SplitProduct::apply(in.x, weight, bias.defined() ? std::optional(bias) : std::nullopt,
+                             c10::make_intrusive<OfProduct>(slots, in), is_projection);
 }
 
 }  // namespace
 
-at::Tensor split_linear(const Model& model, const at::Tensor& x, const at::Tensor& weight,
+at::Tensor split_linear(const Model& model, const LayerInput& x, const at::Tensor& weight,
                         const at::Tensor& bias) {
   return split_product(model, x, weight, bias, false);
 }
 
-at::Tensor split_projection(const Model& model, const at::Tensor& x, const at::Tensor& weight,
+at::Tensor split_projection(const Model& model, const LayerInput& x, const at::Tensor& weight,
                             const at::Tensor& bias) {
   return split_product(model, x, weight, bias, true);
 }

@@ -12,42 +12,47 @@
 namespace shardmark {
 
 // Matrix products whose backward comes in two parts: the gradient of their input at once, and those of their
-// parameters later, where a pipeline would otherwise be idle. Source: Qi et al., Zero Bubble Pipeline
-// Parallelism, ICLR 2024.
+// parameters later, where a pipeline would otherwise be idle (Qi et al., Zero Bubble Pipeline Parallelism,
+// ICLR 2024), or while tensor-parallel ranks sum the gradient of their input.
 //
 // x is [..., in], weight [out, in], bias [out] or undefined.
-at::Tensor split_linear(const Model& model, const at::Tensor& x, const at::Tensor& weight,
+at::Tensor split_linear(const Model& model, const LayerInput& x, const at::Tensor& weight,
                         const at::Tensor& bias);
 // x is [N, in], weight [in, out], bias [out] or undefined.
-at::Tensor split_projection(const Model& model, const at::Tensor& x, const at::Tensor& weight,
+at::Tensor split_projection(const Model& model, const LayerInput& x, const at::Tensor& weight,
                             const at::Tensor& bias);
+inline bool splits_backward(const Model& model, const LayerInput& in) {
+  return model.splits_backward || in.region;
+}
 
 struct Linear {  // weight [out, in]
   const at::Tensor &weight, &bias;
   const Model& model;
-  at::Tensor operator()(const at::Tensor& x) const {
-    return model.splits_backward ? split_linear(model, x, weight, bias) : at::linear(x, weight, bias);
+  at::Tensor operator()(const LayerInput& in) const {
+    return splits_backward(model, in) ? split_linear(model, in, weight, bias)
+                                      : at::linear(in.x, weight, bias);
   }
 };
 
 struct Matrix {  // weight [out, in]; no bias
   const at::Tensor& weight;
   const Model& model;
-  at::Tensor operator()(const at::Tensor& x) const {
-    return model.splits_backward ? split_linear(model, x, weight, {}) : at::linear(x, weight);
+  at::Tensor operator()(const LayerInput& in) const {
+    return splits_backward(model, in) ? split_linear(model, in, weight, {}) : at::linear(in.x, weight);
   }
 };
 
 struct Projection {  // weight [in, out], x [N, in]
   const at::Tensor &weight, &bias;
   const Model& model;
-  at::Tensor operator()(const at::Tensor& x) const {
-    if (model.splits_backward) return split_projection(model, x, weight, bias);
-    return model.fused ? fused_projection(model.fused, x, weight, bias) : at::addmm(bias, x, weight);
+  at::Tensor operator()(const LayerInput& in) const {
+    if (splits_backward(model, in)) return split_projection(model, in, weight, bias);
+    return model.fused ? fused_projection(model.fused, in.x, weight, bias) : at::addmm(bias, in.x, weight);
   }
-  at::Tensor gelu(const at::Tensor& x) const {
-    if (model.fused && !model.splits_backward) return fused_projection_gelu(model.fused, x, weight, bias);
-    return at::gelu((*this)(x), "tanh");
+  at::Tensor gelu(const LayerInput& in) const {
+    if (model.fused && !splits_backward(model, in))
+      return fused_projection_gelu(model.fused, in.x, weight, bias);
+    return at::gelu((*this)(in), "tanh");
   }
 };
 
@@ -106,16 +111,16 @@ inline at::Tensor loss_or_logits(const at::Tensor& logits, const Batch& batch) {
 // comes in two parts, the second one computes the gradient of the weight, in each of the forms below.
 inline at::Tensor language_head(const Model& model, const at::Tensor& x, const at::Tensor& weight,
                                 const Batch& batch) {
-  const at::Tensor h = copy_to_tensor_region(model, x);
-  if (model.table().split.tensor > 1)
-    return loss_over_sharded_vocabulary(model, Matrix{weight, model}(h), batch,
-                                        model.table().sample.num_classes);
+  if (model.table().split.tensor > 1) {
+    const at::Tensor logits = Matrix{weight, model}(copy_to_tensor_region(model, x));
+    return loss_over_sharded_vocabulary(model, logits, batch, model.table().sample.num_classes);
+  }
   if (!model.gpu_forms || !at::isReducedFloatingType(model.dtype()))
-    return loss_or_logits(Matrix{weight, model}(h), batch);
+    return loss_or_logits(Matrix{weight, model}(x), batch);
   if (batch.targets.defined() && !batch.wants_scores && model.dtype() == at::kBFloat16)
-    return linear_cross_entropy(h, weight, batch.targets.flatten(), model.fused, kRowMultiple, &model);
+    return linear_cross_entropy(x, weight, batch.targets.flatten(), model.fused, kRowMultiple, &model);
   return loss_or_logits(
-      model.splits_backward ? split_linear(model, h, weight, {}) : aligned_linear(h, weight), batch);
+      model.splits_backward ? split_linear(model, x, weight, {}) : aligned_linear(x, weight), batch);
 }
 
 // Makes the layer `name` of a model: Linear, or any other layer that has a weight and a bias.

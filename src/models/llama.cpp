@@ -148,14 +148,14 @@ struct GroupedAttention {
   int64_t head_width;
   const Model& model;
 
-  at::Tensor operator()(const at::Tensor& x, const Batch& batch) const {
+  at::Tensor operator()(const LayerInput& in, const Batch& batch) const {
     const auto by_head = [&](const Matrix& matrix) {  // [B, T, H or K, D]
-      return matrix(x).view({batch.inputs.size(0), batch.inputs.size(1), -1, head_width});
+      return matrix(in).view({batch.inputs.size(0), batch.inputs.size(1), -1, head_width});
     };
     const at::Tensor queries = rotary(by_head(q), batch.positions);
     const at::Tensor keys = rotary(by_head(k), batch.positions);
     const at::Tensor y = causal_attention(model, queries, keys, by_head(v), batch);
-    return reduce_from_tensor_region(model, out(y.reshape({x.size(0), -1})));
+    return reduce_from_tensor_region(model, out(y.reshape({in.x.size(0), -1})));
   }
 };
 
@@ -183,12 +183,12 @@ Block transformer(Model& model, const std::string& name, const Rotary& rotary, i
 
 }  // namespace
 
-Mlp swiglu_mlp(Model& model, const std::string& name) {
+InnerMlp swiglu_mlp(Model& model, const std::string& name) {
   const auto matrix = [&](const char* of) {
     return Matrix{model.parameter(name + "." + of + ".weight"), model};
   };
   return [gate = matrix("gate_proj"), up = matrix("up_proj"),
-          down = matrix("down_proj")](const at::Tensor& x) { return down(swiglu(gate(x), up(x))); };
+          down = matrix("down_proj")](const LayerInput& in) { return down(swiglu(gate(in), up(in))); };
 }
 
 void add_llama_blocks(Model& model, const specs::LlamaShape& shape,

@@ -1,7 +1,7 @@
 // The blocks of a Llama, for all models that differ from it only in their MLPs.
 #pragma once
 
-#include "models/model.h"
+#include "models/parallel.h"
 #include "specs/models/llama.h"
 
 namespace shardmark {
@@ -11,7 +11,8 @@ namespace shardmark {
 using Mlp = std::function<at::Tensor(const at::Tensor& normed)>;
 
 // SwiGLU with the projections `name`.gate_proj, .up_proj and .down_proj, inside a tensor-parallel region.
-Mlp swiglu_mlp(Model& model, const std::string& name);
+using InnerMlp = std::function<at::Tensor(const LayerInput& in)>;
+InnerMlp swiglu_mlp(Model& model, const std::string& name);
 
 // `mlp` gets the name of a layer, such as "model.layers.0".
 void add_llama_blocks(Model& model, const specs::LlamaShape& shape,

@@ -13,7 +13,7 @@ void add_mlp_blocks(Model& model, const Options& options) {
     const auto linear = layer<Linear>(model, name);
     const auto last = layer<LastLinear>(model, name);
     const auto product = [=, &model, enters = i > 0, leaves = i % 2 == 1](const at::Tensor& x) {
-      return leaves ? last(x) : linear(enters ? copy_to_tensor_region(model, x) : x);
+      return leaves ? last(x) : linear(enters ? copy_to_tensor_region(model, x) : LayerInput(x));
     };
     if (i < layers - 1)
       model.add_block(

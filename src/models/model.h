@@ -1,8 +1,7 @@
 // A model is a list of blocks over named parameters. Blocks compute like single-device code; the collectives
-// that they need (tensor, context and expert parallelism, synchronized
-// batch norm) are made by `communicate`. A
-// model's table in specs/ declares the parameters. They start on the meta device, and a strategy gives them
-// memory.
+// that they need (tensor, context and expert parallelism, synchronized batch norm) are made by
+// `start_collective`. A model's table in specs/ declares the parameters. They start on the meta device, and a
+// strategy gives them memory.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -47,10 +46,11 @@ struct Block {
 // parameter's.
 using DeferredGradients = std::vector<std::function<void()>>;
 
-// Makes the next collective of those in the block's row of the table. By default there is one rank and
-// nothing to do.
-using Communicate = std::function<void(specs::Dimension dimension, specs::Collective what,
-                                       const at::Tensor& out, const at::Tensor& in)>;
+// Starts the next collective of those in the block's row of the table, and returns a function that waits for
+// it. A block waits for each that it has started, in that order. By default there is one rank and nothing to
+// do.
+using StartCollective = std::function<std::function<void()>(
+    specs::Dimension dimension, specs::Collective what, const at::Tensor& out, const at::Tensor& in)>;
 
 // Makes the block's next collective, an all-gather of how many copies of tokens this rank sends to each
 // expert (int64 [experts]). Returns the numbers of all expert-parallel ranks, [rank][expert], on the host.
@@ -106,7 +106,11 @@ class Model {
   // will be such backwards.
   DeferredGradients* deferred = nullptr;
   bool splits_backward = false;
-  Communicate communicate = [](auto...) {};
+  StartCollective start_collective = [](auto...) { return [] {}; };
+  void communicate(specs::Dimension dimension, specs::Collective what, const at::Tensor& out,
+                   const at::Tensor& in) const {
+    start_collective(dimension, what, out, in)();
+  }
   GatherCounts gather_counts = [](const at::Tensor&) { return std::vector<int64_t>(); };
   // The gradient that the backward of the loss starts from, as a scalar of the given type. Blocks other than
   // the head use it, too, if they add to the loss. By default it is that of a single micro-batch.

@@ -62,15 +62,15 @@ struct Mixture {
   std::shared_ptr<RuledChoices> choices;  // none: the router decides
   Matrix router;
   const at::Tensor &w1, &w3, &w2;
-  Mlp shared;       // the expert of all tokens; empty if there is none
+  InnerMlp shared;  // the expert of all tokens; empty if there is none
   at::Tensor load;  // int64 [E]: the layer's row of Model::expert_load
 
   // Tensor-parallel ranks share the inner channels of each expert. All have all tokens and all logits, so
   // that they choose alike; each weights what its channels make of a token, and their gradients of the logits
   // add up.
   at::Tensor operator()(const at::Tensor& normed) const {
-    const at::Tensor x = copy_to_tensor_region(model, normed);
-    const at::Tensor logits = copy_to_tensor_region(model, router(normed));
+    const LayerInput in = copy_to_tensor_region(model, normed, /*keeps_input=*/true);
+    const at::Tensor logits = copy_to_tensor_region(model, router(normed), /*keeps_input=*/true).x;
     const Routing routing =
         choices ? routed_to((*choices)(logits.size(0)), logits) : routed(logits, shape.top_k);
     const at::Tensor tokens = routing.ends.to(at::kLong).diff(1, 0, at::zeros({1}, load.options()));
@@ -79,8 +79,8 @@ struct Mixture {
         specs::expert_capacity(shape, sample.tokens()) * (logits.size(0) / sample.tokens());
     if (!model.recompute && model.table().split.tensor_index == 0)
       load.add_(capacity > 0 ? tokens.clamp_max(capacity) : tokens);
-    at::Tensor y = experts_over_ranks(x, w1, w3, w2, routing, tokens, capacity, model);
-    if (shared) y = y + shared(x);
+    at::Tensor y = experts_over_ranks(in, w1, w3, w2, routing, tokens, capacity, model);
+    if (shared) y = y + shared(in);
     y = reduce_from_tensor_region(model, y);
     return shape.aux_loss > 0 ? AddToLoss::apply(y, penalty(logits, tokens), model) : y;
   }
@@ -116,7 +116,7 @@ void add_moe_blocks(Model& model, const Options& options) {
                    matrix("experts.*.w1"),
                    matrix("experts.*.w3"),
                    matrix("experts.*.w2"),
-                   shape.shared_inner > 0 ? swiglu_mlp(model, moe + ".shared_expert") : Mlp(),
+                   shape.shared_inner > 0 ? swiglu_mlp(model, moe + ".shared_expert") : InnerMlp(),
                    model.expert_load[layer++]};
   });
 }

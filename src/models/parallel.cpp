@@ -1,12 +1,13 @@
-// Each exchange between ranks is an autograd function, which calls the model's `communicate` in forward or
+// Each exchange between ranks is an autograd function, which makes the model's next collective in forward or
 // backward.
 #include "models/parallel.h"
 
-#include <torch/csrc/autograd/custom_function.h>
+#include <utility>
 
 #include "base/error.h"
 
 namespace shardmark {
+
 namespace {
 
 using specs::Collective;
@@ -32,22 +33,55 @@ at::Tensor sum(const OfModel& of, const at::Tensor& x) {
   of.model.communicate(of.dimension, Collective::all_reduce, out, in);
   return out;
 }
+// For the rows of all ranks, if each has as many as x.
+at::Tensor empty_for_all(const OfModel& of, const at::Tensor& x) {
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape.front() *= ranks_of(of);
+  return at::empty(shape, x.options());
+}
 at::Tensor gathered(const OfModel& of, const at::Tensor& x) {
   const at::Tensor in = x.contiguous();
-  std::vector<int64_t> shape = in.sizes().vec();
-  shape.front() *= ranks_of(of);
-  at::Tensor out = at::empty(shape, in.options());
+  at::Tensor out = empty_for_all(of, in);
   of.model.communicate(of.dimension, Collective::all_gather, out, in);
   return out;
 }
+// For a rank's rows of x.
+at::Tensor empty_share(const OfModel& of, const at::Tensor& x) {
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape.front() /= ranks_of(of);
+  return at::empty(shape, x.options());
+}
 at::Tensor scattered_sum(const OfModel& of, const at::Tensor& x) {
   const at::Tensor in = x.contiguous();
-  std::vector<int64_t> shape = in.sizes().vec();
-  shape.front() /= ranks_of(of);
-  at::Tensor out = at::empty(shape, in.options());
+  at::Tensor out = empty_share(of, in);
   of.model.communicate(of.dimension, Collective::reduce_scatter, out, in);
   return out;
 }
+
+}  // namespace
+
+void TensorRegion::begin_backward() {
+  if (!gathers_again() || input_.defined()) return;
+  const at::Tensor own = own_.contiguous();
+  input_ = empty_for_all({model_, Dimension::tensor}, own);
+  wait_for_input_ = model_.start_collective(Dimension::tensor, Collective::all_gather, input_, own);
+}
+
+void TensorRegion::communicate(Collective what, const at::Tensor& out, const at::Tensor& in) {
+  const auto wait = model_.start_collective(Dimension::tensor, what, out, in);
+  if (wait_for_input_) wait_for_input_();
+  for (AddGradients& left : std::exchange(left_, {})) {
+    AddGradients add = std::exchange(left, {});  // frees what it needs when it is done
+    if (model_.deferred == nullptr)
+      add(input_);
+    else
+      model_.deferred->push_back([add = std::move(add), input = input_] { add(input); });
+  }
+  input_.reset();
+  wait();
+}
+
+namespace {
 
 c10::intrusive_ptr<OfModel> over(const Model& model, Dimension dimension = Dimension::tensor) {
   return c10::make_intrusive<OfModel>(model, dimension);
@@ -57,15 +91,22 @@ void keep(AutogradContext* ctx, const c10::intrusive_ptr<OfModel>& of) {
   ctx->saved_data["of"] = at::IValue::make_capsule(of);
 }
 
+TensorRegion& kept_region(AutogradContext* ctx) {
+  return static_cast<TensorRegion&>(*ctx->saved_data["region"].toCapsule());
+}
+
 // Megatron-LM's f: the identity in forward; in backward, the gradients of all ranks are summed.
 struct CopyForward : torch::autograd::Function<CopyForward> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
-                            const c10::intrusive_ptr<OfModel>& of) {
-    keep(ctx, of);
+                            const c10::intrusive_ptr<TensorRegion>& region) {
+    ctx->saved_data["region"] = at::IValue::make_capsule(region);
     return x.view_as(x);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
-    return {sum(kept(ctx), outputs[0]), {}};
+    const at::Tensor in = outputs[0].contiguous();
+    at::Tensor out = at::empty_like(in);
+    kept_region(ctx).communicate(Collective::all_reduce, out, in);
+    return {out, {}};
   }
 };
 
@@ -80,12 +121,16 @@ struct SumForward : torch::autograd::Function<SumForward> {
 // All-gathers rows in forward. In backward, gradients are reduce-scattered.
 struct GatherForward : torch::autograd::Function<GatherForward> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
-                            const c10::intrusive_ptr<OfModel>& of) {
-    keep(ctx, of);
-    return gathered(*of, x);
+                            const c10::intrusive_ptr<TensorRegion>& region) {
+    ctx->saved_data["region"] = at::IValue::make_capsule(region);
+    return gathered({region->model(), Dimension::tensor}, x);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
-    return {scattered_sum(kept(ctx), outputs[0]), {}};
+    TensorRegion& region = kept_region(ctx);
+    const at::Tensor in = outputs[0].contiguous();
+    at::Tensor out = empty_share({region.model(), Dimension::tensor}, in);
+    region.communicate(Collective::reduce_scatter, out, in);
+    return {out, {}};
   }
 };
 
@@ -158,10 +203,12 @@ at::Tensor scores_over_ranks(const OfModel& of, const at::Tensor& logits, const 
 
 }  // namespace
 
-at::Tensor copy_to_tensor_region(const Model& model, const at::Tensor& x) {
+LayerInput copy_to_tensor_region(const Model& model, const at::Tensor& x, bool keeps_input) {
   const specs::Split& split = model.table().split;
   if (split.tensor == 1) return x;
-  return split.sequence_parallel ? GatherForward::apply(x, over(model)) : CopyForward::apply(x, over(model));
+  const bool gathers_again = split.gathers_again && !keeps_input;
+  const auto region = c10::make_intrusive<TensorRegion>(model, gathers_again ? x.detach() : at::Tensor());
+  return {split.sequence_parallel ? GatherForward::apply(x, region) : CopyForward::apply(x, region), region};
 }
 
 at::Tensor reduce_from_tensor_region(const Model& model, const at::Tensor& x) {

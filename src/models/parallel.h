@@ -8,14 +8,51 @@
 // context-parallel ranks.
 #pragma once
 
+#include <torch/csrc/autograd/custom_function.h>
+
 #include "models/model.h"
 
 namespace shardmark {
 
+// What the layers that read the input of a tensor-parallel region have in common in backward. Each computes
+// its gradient of the input first and leaves the gradients of its parameters here, which are then computed
+// while the gradient of the input is summed over ranks (as Megatron-LM hides this sum). With
+// Split::gathers_again, the input is gathered again while layers compute their gradients of it.
+class TensorRegion : public torch::CustomClassHolder {
+ public:
+  // own: this rank's rows of the input if it is to be gathered again; else undefined, and layers keep it.
+  TensorRegion(const Model& model, at::Tensor own) : model_(model), own_(std::move(own)) {}
+  const Model& model() const { return model_; }
+  bool gathers_again() const { return own_.defined(); }
+  // For the backward of a layer, which calls this before it computes: starts the gather, if nobody has.
+  void begin_backward();
+  // Computes the gradients of a layer's parameters and adds them. `input` is undefined if layers keep it.
+  using AddGradients = std::function<void(const at::Tensor& input)>;
+  void leave(AddGradients add) { left_.push_back(std::move(add)); }
+  // Starts a collective over tensor-parallel ranks, computes what layers have left, and waits. If backward
+  // comes in two parts, the second one computes it.
+  void communicate(specs::Collective what, const at::Tensor& out, const at::Tensor& in);
+
+ private:
+  const Model& model_;
+  at::Tensor own_, input_;
+  std::function<void()> wait_for_input_;
+  std::vector<AddGradients> left_;
+};
+
+// Activations [N, C] of all tokens that layers read.
+struct LayerInput {
+  LayerInput(at::Tensor all) : x(std::move(all)) {}  // NOLINT: any activations are an input of a layer
+  LayerInput(at::Tensor all, c10::intrusive_ptr<TensorRegion> of)
+      : x(std::move(all)), region(std::move(of)) {}
+  at::Tensor x;
+  c10::intrusive_ptr<TensorRegion> region;  // none outside of tensor-parallel regions
+};
+
 // Enters a tensor-parallel region with activations [N, C], of which all tensor-parallel ranks have all
 // tokens, or a part of the tokens each (sequence_parallel). Returns all tokens. In backward the gradients of
-// all ranks are summed.
-at::Tensor copy_to_tensor_region(const Model& model, const at::Tensor& x);
+// all ranks are summed. keeps_input: see specs::Region.
+LayerInput copy_to_tensor_region(const Model& model, const at::Tensor& x, bool keeps_input = false);
 // Leaves the region: sums [N, C] over tensor-parallel ranks, and returns all tokens or this rank's part of
 // them.
 at::Tensor reduce_from_tensor_region(const Model& model, const at::Tensor& x);

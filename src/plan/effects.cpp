@@ -41,6 +41,10 @@ std::string of_sums(const Point& point) {
 
 std::string of_recomputing(const Point& point) {
   const TrainingPoint& t = point.training;
+  if (t.recompute == kGatheredInputs)
+    return t.sequence_parallel && t.tensor > 1
+               ? ""
+               : "no rank gathers inputs; take tensor 2 or more with sequence_parallel";
   const auto blocks = std::ssize(specs::model_table(t.model)->blocks);
   const int64_t every = std::max<int64_t>(t.recompute, 1);
   // The backward pass of the last block follows directly on its forward pass, so its activations are kept

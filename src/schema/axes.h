@@ -58,7 +58,7 @@ struct AxisRow {
   const char* key;  // key in suites and exclude rules, part of the identity, column of the study
   AxisMember member;
   Accepted accepted;
-  std::array<NamedNumber, 2> named = {};
+  std::array<NamedNumber, 3> named = {};
   const char* expected = nullptr;  // for error messages if numbers have names; {}: the range
   const char* unit = "";           // unit of the study's column
   const char* description;         // description of the study's column
@@ -107,6 +107,7 @@ auto visit_member(const AxisRow& axis, P& point, Visit&& visit) {
 }
 
 inline std::string recompute_in_words(int64_t every) {
+  if (every == kGatheredInputs) return "gathered inputs";
   return every == 1 ? "full" : "every " + std::to_string(every) + ". block";
 }
 
@@ -203,11 +204,12 @@ inline constexpr std::array kTrainingAxes = {
     AxisRow{.key = "checkpointing",
             .member = &TrainingPoint::recompute,
             .accepted = values::kEveryBlock,
-            .named = {{{"none", 0}, {"full", 1}}},
-            .expected = "none, full, or n to recompute every n-th block",
-            .description = "every n-th block is recomputed in backward; 0: none",
+            .named = {{{"none", 0}, {"full", 1}, {"gathered", kGatheredInputs}}},
+            .expected = "none, full, n to recompute every n-th block, or gathered",
+            .description = "every n-th block is recomputed in backward; 0: none; -1: the inputs that "
+                           "sequence_parallel gathers are gathered again",
             .acts = Acts::with_blocks_to_recompute,
-            .phrase = " checkpointing every {}",
+            .phrase = " checkpointing {}",
             .heading = "checkpointing",
             .hides_default = true,
             .in_words = recompute_in_words},

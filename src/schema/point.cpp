@@ -58,6 +58,9 @@ std::string extras_text(const Axes& axes, const Point& point) {
       visit_member(axis, point, [&]<class T>(const T& value) {
         if constexpr (std::is_same_v<T, Choice>)
           text += fmt::format(fmt::runtime(axis.phrase), to_text(value));
+        else if constexpr (std::is_same_v<T, int64_t>)
+          text += axis.in_words != nullptr ? fmt::format(fmt::runtime(axis.phrase), axis.in_words(value))
+                                           : fmt::format(fmt::runtime(axis.phrase), value);
         else
           text += fmt::format(fmt::runtime(axis.phrase), value);
       });

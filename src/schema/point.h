@@ -13,6 +13,10 @@ namespace shardmark {
 // largest that fits into memory; each try is a point of its own.
 inline constexpr int64_t kLargest = -1;
 
+// In place of a number of blocks (TrainingPoint::recompute): the inputs that sequence_parallel gathers are
+// gathered again in backward.
+inline constexpr int64_t kGatheredInputs = -1;
+
 // The axes of a training block. axes.h says what each axis means and accepts.
 struct TrainingPoint {
   Choice model;  // resolved: all options are present
@@ -24,7 +28,7 @@ struct TrainingPoint {
   std::string precision = "fp32";
   std::string reduce_dtype = "same";
   double clip_norm = 0;
-  int64_t recompute = 0;  // recompute every n-th block in backward; 0: none
+  int64_t recompute = 0;  // recompute every n-th block in backward; 0: none; or kGatheredInputs
   // The kernels of a language model's layers on a GPU: those of LibTorch ("torch") or of src/kernels
   // ("fused").
   std::string kernels = "torch";

@@ -28,6 +28,9 @@ struct Split {
   // The number of ranks that share the experts of a layer. Each has whole experts, and all tokens that go to
   // them.
   int64_t expert = 1, expert_index = 0;
+  // With sequence_parallel: whether the inputs that regions gather are gathered again in backward (as in the
+  // paper), instead of being kept.
+  bool gathers_again = false;
   // The number of ranks over which tokens are sharded between regions.
   int64_t token_ranks() const { return context * (sequence_parallel ? tensor : 1); }
   bool operator==(const Split&) const = default;
@@ -111,6 +114,8 @@ struct BlockCall {
   Dimension dimension = Dimension::data;
   int64_t row = 0;       // of all_to_all_v: the elements of a row
   bool returns = false;  // whether rows go back to the ranks that they came from
+  // The share of a backward's FLOPs that its block computes between the start of the call and the wait.
+  double hidden_by = 0;
   // Whether the call exchanges tokens with the ranks that have their experts. It has no form in place.
   bool exchanges_tokens() const { return what == Collective::all_to_all || what == Collective::all_to_all_v; }
   bool operator==(const BlockCall&) const = default;
@@ -119,9 +124,13 @@ struct BlockCall {
 // A tensor-parallel region: a part of a block in which each tensor-parallel rank has some of the channels.
 // Elements per sample of: its input, which all ranks need (0: nobody waits for the gradient of it); its
 // output, which is the sum over ranks (0: it stays sharded); and the keys and values of the whole sequence,
-// if its attention needs them.
+// if its attention needs them. flops: of the matrix products that read the input, forward and per sample.
+// keeps_input: what else reads the input keeps it for backward, so that it is not gathered again.
 struct Region {
   int64_t enters = 0, leaves = 0, keys_values = 0;
+  double flops = 0;
+  bool keeps_input = false;
+  bool gathers_again(const Split& split) const { return split.gathers_again && enters > 0 && !keeps_input; }
 };
 
 // What a block with experts exchanges if ranks share them: the copies of a sample's tokens (one for each

@@ -3,8 +3,9 @@
 // collectives: Shoeybi et al., Megatron-LM, 2019 (an all-reduce after each region, and one of the gradient of
 // its input); Korthikanti et al. 2022, section 4.2.2 (the same as an all-gather and a reduce-scatter over
 // tokens). Unlike there, the gathered input of a region is kept for the gradients of its weights, so that
-// sequence_parallel moves as many bytes as tensor parallelism alone. Experts are shared as in GShard
-// (Lepikhin et al. 2020, section 3.2), with a capacity, or without one, so that no token is dropped.
+// sequence_parallel moves as many bytes as tensor parallelism alone, unless Split::gathers_again. Experts are
+// shared as in GShard (Lepikhin et al. 2020, section 3.2), with a capacity, or without one, so that no token
+// is dropped.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,11 +66,16 @@ class RegionCalls {
       if (region->keys_values > 0 && split_.context > 1)
         backward(block, {Collective::reduce_scatter, Dimension::context},
                  region->keys_values / split_.tensor);
+      // The layers that read the input compute two products each, of equally many FLOPs. The first ones hide
+      // the gather, and the others the sum: models/parallel.h.
+      const double share = block.forward_flops > 0 ? region->flops / (2 * block.forward_flops) : 0;
+      if (region->gathers_again(split_))
+        backward(block, {Collective::all_gather, Dimension::tensor}, of_own_tokens(region->enters), share);
       if (region->enters > 0 && split_.tensor > 1)
         backward(block,
                  {split_.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
                   Dimension::tensor},
-                 of_own_tokens(region->enters));
+                 of_own_tokens(region->enters), share);
     }
   }
 
@@ -125,8 +131,9 @@ class RegionCalls {
     block.forward_calls.push_back(of(what, numel));
     block.evaluation_calls.push_back(of(what, numel));
   }
-  static void backward(BlockSpec& block, What what, int64_t numel) {
+  static void backward(BlockSpec& block, What what, int64_t numel, double hidden_by = 0) {
     block.backward_calls.push_back(of(what, numel));
+    block.backward_calls.back().hidden_by = hidden_by;
   }
   const Split& split_;
 };
@@ -134,11 +141,19 @@ class RegionCalls {
 BlockSpec part_of(BlockSpec block, const Split& split) {
   const auto tensor = static_cast<double>(split.tensor), context = static_cast<double>(split.context);
   double gathered = 0;  // keys and values of other ranks
-  for (const Region& region : block.regions)
+  // The inputs of regions that are gathered again: what forward does not keep of them, and the largest.
+  double again = 0, most_again = 0;
+  for (Region& region : block.regions) {
+    region.flops /= tensor * context;
     gathered += static_cast<double>(region.keys_values) / tensor * (1 - 1 / context);
+    if (!region.gathers_again(split)) continue;
+    again += static_cast<double>(region.enters) / context * (1 - 1 / tensor);
+    most_again = std::max(most_again, static_cast<double>(region.enters) / context);
+  }
   block.activation_elements =
-      part_of(block.activation_elements, block.activations_cut, split) / context + gathered;
-  block.working_elements = part_of(block.working_elements, block.working_cut, split) / context + gathered;
+      part_of(block.activation_elements, block.activations_cut, split) / context + gathered - again;
+  block.working_elements =
+      part_of(block.working_elements, block.working_cut, split) / context + gathered + most_again;
   block.deferred_elements = part_of(block.deferred_elements, block.deferred_cut, split) / context;
   block.made_at_once = part_of(block.made_at_once, block.made_cut, split);
   if (block.targets_of_cut > 0) block.logits /= tensor;

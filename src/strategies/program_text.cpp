@@ -51,6 +51,8 @@ std::string start_text(const Program& program, const Instruction& i, const Model
                        first.root.value_or(0));
   const std::string where = first.inside_block && first.inside_block->row > 0
                                 ? "by the block itself, if all experts are given equally many tokens"
+                            : first.inside_block && first.inside_block->hidden_by > 0
+                                ? "by the block itself, while it computes other gradients"
                             : first.inside_block ? "by the block itself"
                                                  : "into " + name_of(program, first.out);
   return fmt::format("start {}, {} over {}, {}", calls_text(program, i, model),

@@ -110,7 +110,8 @@ class Rank {
   }
 
   // Operations between stages are matched by Meetings. Those inside blocks have a queue of their own, because
-  // they never wait for a strategy's.
+  // they never wait for a strategy's. In a program they follow their block, which has computed a share of its
+  // products while they were under way.
   bool is_shared(const CollectiveCall& call) const {
     return meetings_ != nullptr && call.dimension == Dimension::pipeline;
   }
@@ -127,6 +128,7 @@ class Rank {
       met_[index] = meetings_->start({stage_, &call, of_.program, next_}, now_s_, of_.operation_s[index]);
     else
       queue_of(call).start(index, of_.operation_s[index]);
+    if (call.inside_block) queue_of(call).advance(progress_ * call.inside_block->hidden_by * computed_s_);
   }
 
   // The seconds that are left of a message. It has moved since it began, but only at the rate of `progress`
@@ -162,6 +164,7 @@ class Rank {
       for (size_t call = first; call < first + count; ++call) start(call);
     } else if (instruction.is_compute()) {
       const double seconds = lasting(instruction, of_.compute);
+      computed_s_ = seconds;
       last_.compute_s += seconds;
       pass(seconds, progress_);
     }
@@ -179,6 +182,7 @@ class Rank {
   size_t next_ = 0;        // instruction
   size_t waited_for_ = 0;  // calls of the current wait that are already waited for
   double now_s_ = 0, ended_s_ = 0, before_last_s_ = 0;
+  double computed_s_ = 0;  // by the last instruction that computed
   SimulatedStep last_;
 };
 

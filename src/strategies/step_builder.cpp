@@ -145,9 +145,11 @@ void StepBuilder::compute(const Action& action) {
   block_computes.to = std::exchange(gives_, {});
   const specs::BlockSpec& block = input_.model.blocks[static_cast<size_t>(action.block)];
   const bool is_forward = action.what == Compute::forward || action.what == Compute::recompute;
+  const bool has_gradients_of_parameters = action.what != Compute::backward_input;
   call_inside_block(!trains_     ? block.evaluation_calls
                     : is_forward ? block.forward_calls
-                                 : block.backward_calls);
+                                 : block.backward_calls,
+                    has_gradients_of_parameters);
 }
 
 ProcessGroup StepBuilder::process_group_of(const specs::BlockCall& call) const {
@@ -161,10 +163,14 @@ double StepBuilder::bytes_of(const specs::BlockCall& call) const {
 
 // A block makes its calls one after the other and waits for each. Every call therefore has a start and a wait
 // of its own, right after the instruction of the block. Elements per sample become elements of a micro-batch.
-void StepBuilder::call_inside_block(const std::vector<specs::BlockCall>& calls) {
+// The sums of gradients of inputs are hidden by the computation of those of parameters, if that follows at
+// once.
+void StepBuilder::call_inside_block(const std::vector<specs::BlockCall>& calls,
+                                    bool has_gradients_of_parameters) {
   for (specs::BlockCall call : calls) {
     const ProcessGroup process_group = process_group_of(call);
     if (process_group.ranks == 1) continue;
+    if (!has_gradients_of_parameters && call.what != Collective::all_gather) call.hidden_by = 0;
     const double bytes = bytes_of(call);
     call.numel += std::exchange(call.numel_per_sample, 0) * input_.samples;
     Operations made = start({{.what = call.what,

@@ -141,7 +141,7 @@ class StepBuilder {
   using What = Instruction::What;
   void add(Instruction instruction);
   void local(What what, Slice to, Slice from);
-  void call_inside_block(const std::vector<specs::BlockCall>& calls);
+  void call_inside_block(const std::vector<specs::BlockCall>& calls, bool has_gradients_of_parameters);
   void allocate_for_calls_inside_blocks();
   ProcessGroup process_group_of(const specs::BlockCall& call) const;
   double bytes_of(const specs::BlockCall& call) const;

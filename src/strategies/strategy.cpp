@@ -43,7 +43,7 @@ StepInput input_of(const Point& point, const specs::StageTable& part, int64_t ra
           t.strategy.options,
           /*norm=*/t.clip_norm > 0 || t.precision == "fp16",
           rank,
-          t.recompute,
+          std::max<int64_t>(t.recompute, 0),
           specs::masks_documents(t.data),
           mesh,
           part.chunks,
@@ -74,7 +74,8 @@ specs::Split split_of(const Point& point, int64_t rank) {
           t.context,
           mesh.context_group().index_of(rank),
           t.expert,
-          mesh.expert_group().index_of(rank)};
+          mesh.expert_group().index_of(rank),
+          /*gathers_again=*/t.sequence_parallel && t.recompute == kGatheredInputs};
 }
 
 Stage StepInput::stage() const {

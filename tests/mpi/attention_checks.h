@@ -25,12 +25,13 @@ inline void expect_attention_is_that_with_a_mask(at::Device device, at::ScalarTy
         SCOPED_TRACE(fmt::format("{}, rank {} of {}, {} heads of keys", c10::toString(type), index, context,
                                  kv_heads));
         Model model(specs::split_table(*whole, {.context = context, .context_index = index}), type, device);
-        model.communicate = [&](specs::Dimension, specs::Collective what, const at::Tensor& out,
-                                const at::Tensor& in) {
+        model.start_collective = [&](specs::Dimension, specs::Collective what, const at::Tensor& out,
+                                     const at::Tensor& in) {
           if (what == specs::Collective::all_gather)
             out.view({context, -1}).copy_(in.view({1, -1}).expand({context, -1}));
           else
             out.view(-1).copy_(in.view({context, -1}).sum(0));
+          return [] {};
         };
         const int64_t length = 48;
         const at::Tensor tokens =

@@ -57,7 +57,10 @@ TEST_P(BatchNormTest, OverRanksEqualsPlainOverTheWholeBatch) {
   const auto [dtype, relative] = GetParam();
   const auto plain = resnet("local", dtype), sync = resnet("sync", dtype);
   int64_t calls = 0;
-  sync->communicate = [&](auto, auto, const at::Tensor& out, const at::Tensor&) { ++calls, add_ranks(out); };
+  sync->start_collective = [&](auto, auto, const at::Tensor& out, const at::Tensor&) {
+    ++calls, add_ranks(out);
+    return [] {};
+  };
   at::manual_seed(7);
   const int64_t samples = whole_size(world);
   const Batch whole{at::randn({samples, 3, 9, 9}, dtype), at::randint(10, {samples}, at::kLong)};
@@ -93,7 +96,10 @@ TEST_P(BatchNormTest, IsExactWhereTheMeanIsFarFromZero) {
   const World world;
   const auto [dtype, relative] = GetParam();
   const auto plain = resnet("local", dtype), sync = resnet("sync", dtype);
-  sync->communicate = [&](auto, auto, const at::Tensor& out, const at::Tensor&) { add_ranks(out); };
+  sync->start_collective = [&](auto, auto, const at::Tensor& out, const at::Tensor&) {
+    add_ranks(out);
+    return [] {};
+  };
   at::manual_seed(7);
   const at::Tensor whole = at::randn({whole_size(world), 5, 6, 6}, at::kDouble).add_(30).to(dtype);
   const at::Tensor dy = at::randn_like(whole);
@@ -114,7 +120,10 @@ TEST(BatchNorm, OverRanksRoundsActivationsAloneIn16Bits) {
   const auto plain = resnet("local", at::kDouble);
   for (const auto& [dtype, rounding] : {std::pair(at::kBFloat16, 0x1p-9), std::pair(at::kHalf, 0x1p-12)}) {
     const auto sync = resnet("sync", dtype);
-    sync->communicate = [&](auto, auto, const at::Tensor& out, const at::Tensor&) { add_ranks(out); };
+    sync->start_collective = [&](auto, auto, const at::Tensor& out, const at::Tensor&) {
+      add_ranks(out);
+      return [] {};
+    };
     plain->buffer("bn1.running_mean").zero_();
     at::manual_seed(7);
     const at::Tensor whole = at::randn({whole_size(world), 5, 6, 6}, at::kDouble).add_(30).to(dtype);

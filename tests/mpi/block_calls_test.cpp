@@ -26,10 +26,10 @@ Counted two_steps(Communicator& comm, int64_t fails_at) {
   GradientGuard guard(0, false, comm.device());
   Executor executor(state, guard, /*seed=*/7);
   int64_t num_calls = 0;
-  model->communicate = [&, communicate = model->communicate](auto... call) {
+  model->start_collective = [&, start = model->start_collective](auto... call) {
     if (comm.rank() == 0 && num_calls == fails_at) throw std::runtime_error("no room");
     ++num_calls;
-    communicate(call...);
+    return start(call...);
   };
   comm.reset_traffic();
   for (int step = 0; step < 2; ++step)

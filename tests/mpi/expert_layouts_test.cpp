@@ -303,11 +303,12 @@ TEST_F(ExpertLayouts, RouteAsOneDeviceDoes) {
   };
   specs::Parts::Rows sent;
   bool returns = false;
-  model.communicate = [&](specs::Dimension, specs::Collective what, const at::Tensor& out,
-                          const at::Tensor& in) {
+  model.start_collective = [&](specs::Dimension, specs::Collective what, const at::Tensor& out,
+                               const at::Tensor& in) {
+    const auto nothing_to_wait_for = [] {};
     if (what == specs::Collective::all_to_all) {
       comm->run({.what = what, .out = out.view(-1), .in = in.view(-1)});
-      return;
+      return nothing_to_wait_for;
     }
     specs::Parts::Rows rows = sent;
     for (size_t from = 0; from < sent.size(); ++from)
@@ -318,6 +319,7 @@ TEST_F(ExpertLayouts, RouteAsOneDeviceDoes) {
                .out = out.view(-1),
                .in = in.view(-1),
                .parts = std::make_shared<specs::Parts>(rows)});
+    return nothing_to_wait_for;
   };
   at::manual_seed(1);
   const auto weight = [](at::IntArrayRef shape) { return at::randn(shape, at::kDouble).mul_(0.3); };
@@ -439,13 +441,14 @@ TEST_F(ExpertLayouts, WouldNotPassWithAMistake) {
                 *is_forward = true;
                 return gather(own);
               };
-              model.communicate = [communicate = model.communicate, is_forward](auto dimension, auto what,
-                                                                                const at::Tensor& out,
-                                                                                const at::Tensor& in) {
-                communicate(dimension, what, out, in);
+              model.start_collective = [start = model.start_collective, is_forward](auto dimension, auto what,
+                                                                                    const at::Tensor& out,
+                                                                                    const at::Tensor& in) {
+                start(dimension, what, out, in)();
                 const bool has_weights = out.size(1) == kModelWidth + 1;
                 if (has_weights && !*is_forward) out.select(1, kModelWidth).zero_();
                 if (has_weights) *is_forward = false;
+                return [] {};
               };
             }}},
   };
@@ -477,9 +480,9 @@ TEST_F(ExpertLayouts, ARankThatFailsInsideABlockLeavesNoneWaiting) {
       if (comm->rank() == 0 && num_calls == fails_at) throw std::runtime_error("no room");
       ++num_calls;
     };
-    model.communicate = [&, communicate = model.communicate](auto... call) {
+    model.start_collective = [&, start = model.start_collective](auto... call) {
       count();
-      communicate(call...);
+      return start(call...);
     };
     model.gather_counts = [&, gather = model.gather_counts](const at::Tensor& own) {
       count();

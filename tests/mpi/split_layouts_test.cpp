@@ -1,6 +1,7 @@
 // Training equals that on one device also with tensor, sequence and context parallelism, with every strategy
 // and with pipelines.
 // RANKS 2 4
+#include "models/layers.h"
 #include "tests/mpi/attention_checks.h"
 #include "tests/mpi/layouts_fixture.h"
 #include "train/evaluation.h"
@@ -22,8 +23,9 @@ TEST_F(Layouts, TensorParallelEqualsSingle) {
     for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama, kSplitMlp, kEvenMlp}) {
       if (model == kSplitMlp && tensor == 4) continue;  // 5 classes cannot be divided among 4 ranks
       expect_equal({.model = model, .tensor = tensor});
-      if (model != kSplitMlp && model != kEvenMlp)
-        expect_equal({.model = model, .tensor = tensor, .sequence_parallel = true});
+      if (model == kSplitMlp || model == kEvenMlp) continue;
+      for (const int64_t recompute : {int64_t{0}, kGatheredInputs})
+        expect_equal({.model = model, .recompute = recompute, .tensor = tensor, .sequence_parallel = true});
     }
 }
 
@@ -40,7 +42,7 @@ TEST_F(Layouts, TensorParallelOfExpertsEqualsSingle) {
             .tensor = tensor,
             .sequence_parallel = sequence_parallel};
         expect_equal(layout);
-        layout.recompute = 1;
+        layout.recompute = sequence_parallel && options == "tied=true" ? kGatheredInputs : 1;
         layout.strategy = "fsdp";
         expect_equal(layout);
       }
@@ -132,6 +134,11 @@ TEST_F(Layouts, SplitModelsInPipelines) {
         if (model == kSplitMlp) continue;
         layout.sequence_parallel = true;
         expect_equal(layout);
+        if (order == "dp-pp") {
+          layout.recompute = kGatheredInputs;
+          expect_equal(layout);
+          layout.recompute = 0;
+        }
         layout.tensor = 1;
         layout.sequence_parallel = false;
         layout.context = 2;
@@ -176,7 +183,14 @@ TEST_F(Layouts, BytesOfTensorAndContextRanks) {
   Layout layout{.model = kSplitGpt2, .strategy = "single", .tensor = comm->size()};
   EXPECT_DOUBLE_EQ(bytes_of(layout), regions + loss + squares);
   layout.sequence_parallel = true;
-  EXPECT_DOUBLE_EQ(bytes_of(layout), regions + loss + squares + (norms + positions) * kBytes * 2 * ring);
+  const double of_whole_tokens = (norms + positions) * kBytes * 2 * ring;
+  EXPECT_DOUBLE_EQ(bytes_of(layout), regions + loss + squares + of_whole_tokens);
+  // Korthikanti et al. 2022: a layer that gathers its inputs again moves 1.25 times as much. The head has an
+  // input, too.
+  layout.recompute = kGatheredInputs;
+  const double of_layers = kMicroBatches * 4 * kLayers * stream * 2 * ring,
+               of_head = kMicroBatches * stream * ring;
+  EXPECT_DOUBLE_EQ(bytes_of(layout), regions + 0.25 * of_layers + of_head + loss + squares + of_whole_tokens);
 
   const double keys_values = kMicroBatches * kLayers * 2 * stream * 2 * ring;
   double gradients = 0;  // including the padding, in ddp's buckets
@@ -201,6 +215,109 @@ TEST_F(Layouts, BytesOfTensorRanksOfAMixture) {
   EXPECT_DOUBLE_EQ(bytes_of_step(layout, *comm), regions + loss + squares);
   layout.sequence_parallel = true;
   EXPECT_DOUBLE_EQ(bytes_of_step(layout, *comm), regions + loss + squares + on_all * kBytes * 2 * ring);
+}
+
+// The collectives of a block by tensor-parallel ranks, which are counted and may fail where they are started
+// and where they are waited for.
+int64_t operations_of_two_steps(const Layout& layout, Communicator& comm, int64_t fails_at) {
+  const Point point = point_of(layout, comm.size());
+  ReadyTraining training(point, comm);
+  int64_t num_events = 0;
+  const auto count = [&] {
+    if (comm.rank() == 0 && num_events == fails_at) throw std::runtime_error("no room");
+    ++num_events;
+  };
+  Model& model = *training.setup.model;
+  model.start_collective = [&, start = model.start_collective](auto... call) {
+    count();
+    return [&, wait = start(call...)] {
+      count();
+      wait();
+    };
+  };
+  comm.reset_traffic();
+  for (int step = 0; step < 2; ++step) training.step(/*wants_norm=*/true);
+  EXPECT_EQ(training.setup.executor->failure() != nullptr, comm.rank() == 0 && fails_at >= 0);
+  return comm.traffic().num_operations;
+}
+
+// Rank 0 fails between the start of a call and its end, while products are computed, or before it starts. It
+// makes the rest of the calls of both steps as the others do.
+TEST_F(Layouts, ARankThatFailsWhileACallIsUnderWayLeavesNoneWaiting) {
+  for (const bool sequence_parallel : {false, true}) {
+    const Layout layout{.model = kSplitGpt2,
+                        .strategy = "single",
+                        .accumulation = 2,
+                        .recompute = sequence_parallel ? kGatheredInputs : 0,
+                        .tensor = comm->size(),
+                        .sequence_parallel = sequence_parallel};
+    const int64_t expected = operations_of_two_steps(layout, *comm, /*fails_at=*/-1);
+    for (const int64_t fails_at : {0, 1, 6, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 40, 50})
+      EXPECT_EQ(operations_of_two_steps(layout, *comm, fails_at), expected) << fails_at;
+  }
+}
+
+// The layers that read the input of a region leave the gradients of their parameters until the sum over ranks
+// has started, and then add exactly what autograd would have added.
+TEST_F(Layouts, GradientsOfParametersHideTheSumOverRanks) {
+  for (const auto type : {at::kDouble, at::kFloat, at::kBFloat16})
+    for (const bool sequence_parallel : {false, true})
+      for (const bool gathers_again : {false, true}) {
+        if (gathers_again && !sequence_parallel) continue;
+        const specs::SharedTable whole = specs::model_table(
+            resolve(choice_from_text(kSplitGpt2), specs::model_spec("gpt2").options, "model"));
+        const specs::Split split{
+            .tensor = 2, .sequence_parallel = sequence_parallel, .gathers_again = gathers_again};
+        const auto model = std::make_unique<Model>(specs::split_table(*whole, split), type, at::kCPU);
+        const auto options = at::TensorOptions(type);
+        at::manual_seed(5);
+        const at::Tensor weight = at::randn({24, 36}).to(options).requires_grad_(true),
+                         bias = at::randn({36}).to(options).requires_grad_(true),
+                         matrix = at::randn({12, 24}).to(options).requires_grad_(true);
+        const at::Tensor x = at::randn({sequence_parallel ? 8 : 16, 24}).to(options).requires_grad_(true);
+        for (const at::Tensor* parameter : {&weight, &bias, &matrix})
+          parameter->mutable_grad() = at::zeros_like(*parameter);
+        std::vector<std::string> events;
+        // Both ranks have the same values, whose sum is that of one rank for this test.
+        model->start_collective = [&](specs::Dimension, specs::Collective what, const at::Tensor& out,
+                                      const at::Tensor& in) -> std::function<void()> {
+          const std::string state = weight.grad().any().item<bool>() ? " (added)" : "";
+          events.push_back(specs::collective(what).name + state);
+          if (what == specs::Collective::all_gather)
+            out.copy_(at::cat({in, in}));
+          else if (what == specs::Collective::reduce_scatter)
+            out.copy_(in.narrow(0, 0, 8));
+          else
+            out.copy_(in);
+          return [&, what] {
+            const bool was_added = weight.grad().any().item<bool>();
+            events.push_back("end of " + specs::collective(what).name + (was_added ? " (added)" : ""));
+          };
+        };
+        const LayerInput in = copy_to_tensor_region(*model, x);
+        const at::Tensor projected = Projection{weight, bias, *model}(in), other = Matrix{matrix, *model}(in);
+        const at::Tensor dy = at::randn({16, 36}).to(options), dother = at::randn({16, 12}).to(options);
+        torch::autograd::backward({projected, other}, {dy, dother});
+
+        const at::Tensor all = (sequence_parallel ? at::cat({x, x}) : x).detach().requires_grad_(true);
+        std::vector<at::Tensor> leaves;
+        for (const at::Tensor* parameter : {&weight, &bias, &matrix})
+          leaves.push_back(parameter->detach().clone().requires_grad_(true));
+        torch::autograd::backward({at::addmm(leaves[1], all, leaves[0]), at::linear(all, leaves[2])},
+                                  {dy, dother});
+        EXPECT_TRUE(weight.grad().equal(leaves[0].grad()));
+        EXPECT_TRUE(bias.grad().equal(leaves[1].grad()));
+        EXPECT_TRUE(matrix.grad().equal(leaves[2].grad()));
+        EXPECT_TRUE(x.grad().equal(sequence_parallel ? all.grad().narrow(0, 0, 8) : all.grad()));
+        const std::vector<std::string> expected =
+            gathers_again       ? std::vector<std::string>{"all_gather",        "end of all_gather",
+                                                           "all_gather",        "reduce_scatter",
+                                                           "end of all_gather", "end of reduce_scatter (added)"}
+            : sequence_parallel ? std::vector<std::string>{"all_gather", "end of all_gather",
+                                                           "reduce_scatter", "end of reduce_scatter (added)"}
+                                : std::vector<std::string>{"all_reduce", "end of all_reduce (added)"};
+        EXPECT_EQ(events, expected);
+      }
 }
 
 // Evaluation over tensor-parallel and context-parallel ranks gives the same result as on one rank, also with

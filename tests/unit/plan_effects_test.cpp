@@ -94,6 +94,16 @@ TEST(Effects, AreKnownOfEveryAxis) {
   EXPECT_THAT(told, IsEmpty()) << "add a row above";
 }
 
+TEST(Effects, OfGatheredInputsNeedSequenceParallel) {
+  const auto reasons = [](const std::string& keys) {
+    return planned(training("strategy: ddp, checkpointing: gathered" + keys)).reasons();
+  };
+  EXPECT_THAT(reasons(", tensor: 2, sequence_parallel: true"), ElementsAre(""));
+  for (const std::string keys : {"", ", tensor: 2"})
+    EXPECT_THAT(reasons(keys), ElementsAre(AllOf(HasSubstr("checkpointing gathered changes nothing here"),
+                                                 HasSubstr("no rank gathers inputs"))));
+}
+
 TEST(Effects, OfNoneMakeOnePointOfAList) {
   for (const auto& [key, s] : kSometimes) {
     SCOPED_TRACE(key);
@@ -226,7 +236,7 @@ TEST(Effects, LeaveNoTwoPointsOfOneStep) {
         "{hpz: {group: [0, 1, 2]}}", "{ddp: {reduction: [plain, {cast: {to: bf16}}]}}"}},
       {"precision", {"fp32", "bf16", "fp64"}},
       {"reduce_dtype", {"same", "fp32"}},
-      {"checkpointing", {"none", "1", "2", "4", "5", "50"}},
+      {"checkpointing", {"none", "1", "2", "4", "5", "50", "gathered"}},
       {"gathers", {"shared", "own"}},
       {"accumulation", {"1", "2", "4"}},
       {"tensor", {"1", "2"}},

@@ -134,7 +134,8 @@ TEST(SuiteErrors, InTrainingBlocks) {
       {"optimizer:", "s.yaml:6:5: optimizer: no value; accepted: adamw, sgd"},
       {"optimizer: {sgd: {lr: }}", "s.yaml:6:23: lr: expected one value, got nothing"},
       {"checkpointing: half",
-       "s.yaml:6:20: checkpointing: expected none, full, or n to recompute every n-th block, got 'half'"},
+       "s.yaml:6:20: checkpointing: expected none, full, n to recompute every n-th block, or gathered, got "
+       "'half'"},
       {"clip_norm: -1", "s.yaml:6:16: clip_norm: expected a number above 0, at most 1e+30, got '-1'"},
       {"precision: fp8",
        "s.yaml:6:16: precision: unknown value 'fp8'; accepted: fp32, tf32, bf16, fp16, fp64"},

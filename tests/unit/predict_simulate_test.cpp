@@ -62,6 +62,21 @@ TEST(Simulate, OperationsReachIntoTheNextStep) {
   EXPECT_DOUBLE_EQ(simulate(program, kTimes, {2}, 1).exposed_s, 0);
 }
 
+// The call of a block follows it in a program, but it was under way while the block computed a quarter of its
+// backward, which takes 4 s.
+TEST(Simulate, ABlockHidesItsCallsBehindAShareOfItself) {
+  strategies::Program program;
+  add(program, What::forward, 0);
+  add(program, What::backward, 0);
+  strategies::CollectiveCall call{specs::Collective::all_reduce, 100, {2, 1}};
+  call.inside_block = specs::BlockCall{.hidden_by = 0.25};
+  add(program, What::wait, start(program, call));
+  EXPECT_DOUBLE_EQ(simulate(program, {0, {2}, {4}, 0}, {3}, 1).exposed_s, 2);
+  EXPECT_DOUBLE_EQ(simulate(program, {0, {2}, {4}, 0}, {3}, 0.5).exposed_s, 2.5);
+  EXPECT_DOUBLE_EQ(simulate(program, {0, {2}, {4}, 0}, {3}, 0).exposed_s, 3);
+  EXPECT_DOUBLE_EQ(simulate(program, {0, {2}, {4}, 0}, {0.5}, 1).exposed_s, 0);
+}
+
 // Operations share one queue, so waiting for the second one also waits for the first.
 TEST(Simulate, OneQueue) {
   strategies::Program program;

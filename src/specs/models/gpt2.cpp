@@ -68,17 +68,18 @@ ModelTable gpt2_table(const Options& options) {
     // MLP needs in addition: the gradients of the block's output and of the norm 2, and of GELU's input 4
     // (that of GELU's output takes the place of the output). What a backward in two parts defers: the inputs
     // of the four matrix products 1, 1, 1, 4, and the gradients of their outputs 3, 1, 4, 1.
-    table.blocks.push_back({.name = table.groups.back().name,
-                            .forward_flops = t * (24 * c * c + 4 * t * c),
-                            .attention_flops = 4 * t * t * c,
-                            .activation_elements = t * (16 * c + heads),
-                            .output_shape = {s.sequence, s.width},
-                            .working_elements = 6 * t * c,
-                            .regions = {{stream, stream, 2 * stream}, {stream, stream}},
-                            .activations_cut = {t * (12 * c + heads), t * 2 * c},
-                            .working_cut = {4 * t * c, t * c},
-                            .deferred_elements = 16 * t * c,
-                            .deferred_cut = {.by_channel = 12 * t * c}});
+    table.blocks.push_back(
+        {.name = table.groups.back().name,
+         .forward_flops = t * (24 * c * c + 4 * t * c),
+         .attention_flops = 4 * t * t * c,
+         .activation_elements = t * (16 * c + heads),
+         .output_shape = {s.sequence, s.width},
+         .working_elements = 6 * t * c,
+         .regions = {{stream, stream, 2 * stream, 6 * t * c * c}, {stream, stream, 0, 8 * t * c * c}},
+         .activations_cut = {t * (12 * c + heads), t * 2 * c},
+         .working_cut = {4 * t * c, t * c},
+         .deferred_elements = 16 * t * c,
+         .deferred_cut = {.by_channel = 12 * t * c}});
   }
   table.groups.push_back({"head", {ones("ln_f.weight", s.width), zeros("ln_f.bias", s.width)}, head, head});
   // What the head keeps: the norm's output, and log-probabilities.
@@ -87,7 +88,7 @@ ModelTable gpt2_table(const Options& options) {
                           .activation_elements = t * (c + v),
                           .working_elements = 2 * t * c,
                           .logits = t * v,
-                          .regions = {{.enters = stream}},
+                          .regions = {{.enters = stream, .flops = t * 2 * c * v}},
                           .activations_cut = {.by_channel = t * v},
                           .working_cut = {.by_token = t * c},
                           .deferred_elements = t * (c + v),

@@ -49,6 +49,7 @@ LlamaMlp swiglu_mlp(const LlamaShape& s, const std::string& name, int64_t inner)
                          cut(normal(name + ".down_proj.weight", {s.width, inner}, llama_residual(s)), 1,
                              inner, kInner)},
           .forward_flops = 6 * c * i,
+          .first_flops = 4 * c * i,
           .activation_elements = 3 * i,  // gate, up and their product
           .working_elements = 3 * i,
           .deferred_elements = 3 * i};  // the input of the last product, the gradients of gate and up
@@ -81,11 +82,13 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
   // and last of the MLP: their inputs 3, the gradients of their outputs 3, and the gradients of k and v.
   const double attention_flops = 4 * t * t * c;
   const int64_t stream = s.sequence * s.width;
-  std::vector<Region> regions = {{stream, stream, 2 * s.sequence * s.kv_heads * s.head_width()},
-                                 {stream, stream}};
-  if (mlp.num_logits > 0) {  // they enter after the tokens
+  std::vector<Region> regions = {
+      {stream, stream, 2 * s.sequence * s.kv_heads * s.head_width(), t * (2 * c * c + 4 * c * kv)},
+      {stream, stream, 0, t * mlp.first_flops}};
+  if (mlp.num_logits > 0) {  // they enter after the tokens, and experts keep both
     regions.back().leaves = 0;
     regions.push_back({s.sequence * mlp.num_logits, stream});
+    regions[1].keeps_input = regions[2].keeps_input = true;
   }
   const double cut_activations = mlp.activation_elements - mlp.uncut_activations;
   return {.name = name,
@@ -147,7 +150,7 @@ ModelTable llama_table(const LlamaShape& s, const std::function<LlamaMlp(const s
                           .activation_elements = t * (c + 1 + v),
                           .working_elements = 2 * t * c,
                           .logits = t * v,
-                          .regions = {{.enters = s.sequence * s.width}},
+                          .regions = {{.enters = s.sequence * s.width, .flops = t * 2 * c * v}},
                           .activations_cut = {t * v, t},
                           .working_cut = {.by_token = t * c},
                           .deferred_elements = t * (c + v),

@@ -23,11 +23,11 @@ LlamaShape llama_shape(const Options& options, const std::string& model = "llama
 OptionTable llama_options(const LlamaShape& defaults);
 
 // The MLP of a layer. The numbers are per token, those of BlockSpec are per sample. uncut: how many of the
-// elements every tensor-parallel rank has. num_logits: what a router says of a token, which enters the MLP's
-// tensor-parallel region with it.
+// elements every tensor-parallel rank has. first_flops: of the products that read the MLP's input.
+// num_logits: what a router says of a token, which enters the MLP's tensor-parallel region with it.
 struct LlamaMlp {
   std::vector<ParameterSpec> parameters;
-  double forward_flops, activation_elements, working_elements, indices = 0;
+  double forward_flops, first_flops, activation_elements, working_elements, indices = 0;
   double deferred_elements = 0;
   double uncut_activations = 0, uncut_working = 0, uncut_deferred = 0;
   int64_t num_logits = 0;

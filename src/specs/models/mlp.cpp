@@ -38,7 +38,8 @@ ModelTable mlp_table(const Options& options) {
                     .working_elements = is_last ? 0 : 3 * width,
                     .logits = is_last ? width : 0,
                     .deferred_elements = width + (i == 0 ? 0 : static_cast<double>(in))};
-    block.regions = {by_outputs ? Region{.enters = i == 0 ? 0 : in} : Region{.leaves = out}};
+    block.regions = {by_outputs ? Region{.enters = i == 0 ? 0 : in, .flops = block.forward_flops}
+                                : Region{.leaves = out}};
     if (by_outputs) {
       block.activations_cut.by_channel = block.activation_elements;
       block.working_cut.by_channel = block.working_elements;

@@ -69,6 +69,7 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
                      experts_matrix(moe, experts + ".w3.weight", {s.inner, s.width}, 0.02, 1),
                      experts_matrix(moe, experts + ".w2.weight", {s.width, s.inner}, llama_residual(s), 2)},
       .forward_flops = 2 * c * e + 6 * std::min(k, rows) * c * i,  // without the zeros that fill up
+      .first_flops = 4 * std::min(k, rows) * c * i,
       .activation_elements = 2 * rows * i + k + kept_rows + (moe.aux_loss > 0 ? e : 0),
       .working_elements = rows * (c + 4 * i) + kept_rows,
       .indices = 2 * k + indices,
@@ -81,6 +82,7 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
   const LlamaMlp shared = swiglu_mlp(s, name + ".shared_expert", moe.shared_inner);
   mlp.parameters.insert(mlp.parameters.end(), shared.parameters.begin(), shared.parameters.end());
   mlp.forward_flops += shared.forward_flops;
+  mlp.first_flops += shared.first_flops;
   mlp.activation_elements += shared.activation_elements;
   mlp.deferred_elements += shared.deferred_elements;
   return mlp;
