@@ -87,8 +87,9 @@ std::string schedules_html(const std::vector<MergedPoint>& points) {
                     t.pipeline, t.accumulation);
     if (figures.contains(caption)) continue;
     const strategies::PipelineSchedule& schedule = strategies::pipeline_schedule(t.schedule.name);
-    figures[caption] = pipeline_svg(strategies::timeline(
-        schedule.orders(t.pipeline, schedule.chunks(t.schedule.options), t.accumulation)));
+    figures[caption] = pipeline_svg(
+        strategies::timeline(schedule.orders(t.pipeline, schedule.chunks(t.schedule.options), t.accumulation),
+                             {}, schedule.placement));
   }
   std::string out;
   for (const auto& [caption, figure] : figures)

@@ -119,7 +119,7 @@ struct Search {
     for (const PredictedPoint& one : std::vector<PredictedPoint>(result.found)) {
       Point point = one.prediction.point;
       if (point.training.pipeline == 1) continue;
-      for (const char* text : {"interleaved(chunks=2)", "zero_bubble"}) {
+      for (const char* text : {"interleaved(chunks=2)", "zero_bubble", "zero_bubble_v"}) {
         const Choice schedule = choice_from_text(text);
         point.training.schedule =
             resolve(schedule, strategies::pipeline_schedule(schedule.name).options, "pipeline schedule");

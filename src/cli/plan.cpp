@@ -184,7 +184,7 @@ std::string pipeline_text(const strategies::StepInput& input) {
   const strategies::Stage stage = input.stage();
   const auto orders =
       strategies::pipeline_schedule(input.order).orders(stage.count, stage.chunks, input.accumulation);
-  return strategies::draw_text(strategies::timeline(orders)) + "\n";
+  return strategies::draw_text(strategies::timeline(orders, {}, stage.placement)) + "\n";
 }
 
 // The point of the step, with the axes that replace those of a suite otherwise.

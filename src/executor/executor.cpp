@@ -294,9 +294,12 @@ void Executor::backward(const Instruction& instruction) {
   release(instruction);
 }
 
-// Frees the micro-batch once the backward of its first block is done: nothing needs it any more.
+// Frees the micro-batch once nothing needs it any more. The gradients of parameters of later blocks may be
+// computed after those of the first one.
 void Executor::release(const Instruction& instruction) {
-  if (instruction.index == 0) micro_batches_.erase(instruction.micro_batch);
+  MicroBatch& micro_batch = micro_batches_[instruction.micro_batch];
+  if (instruction.index == 0) micro_batch.is_through = true;
+  if (micro_batch.is_through && micro_batch.weights.empty()) micro_batches_.erase(instruction.micro_batch);
 }
 
 // The norm's sum is complete on every rank, so that all ranks come to the same decision.

@@ -122,6 +122,7 @@ class Executor {
     std::vector<at::Tensor> inputs;   // [block]: detached from the autograd graph of the block before
     std::vector<at::Tensor> outputs;  // [block]
     std::map<int64_t, DeferredGradients> weights;  // [block]: for a backward in two parts
+    bool is_through = false;                       // the backward of its first block is done
   };
   std::map<int64_t, MicroBatch> micro_batches_;
   StepResult result_;

@@ -28,7 +28,7 @@ SharedTable model_table(const Choice& model) {
   if (const auto found = kept.find(name); found != kept.end()) return found->second;
   const ModelTable whole = model_spec(model.name).table(model.options);
   const auto blocks = std::ssize(whole.blocks);
-  const SharedTable made = stage_table(whole, {}, {0, blocks}, 0, 1).table;  // blocks know their input
+  const SharedTable made = stage_table(whole, {}, {0, blocks}, {0}).table;  // blocks know their input
   if (kept.size() > kMost) kept.clear();
   return kept[name] = made;
 }

@@ -99,12 +99,15 @@ std::vector<int64_t> part_bounds(const ModelTable& model, int64_t parts, bool by
 }
 
 StageTable stage_table(const ModelTable& whole, const Split& split, const std::vector<int64_t>& bounds,
-                       int64_t stage, int64_t stages) {
+                       const std::vector<int64_t>& parts) {
   ModelTable table{{}, {}, {}, whole.sample, whole.split, whole.flops_formula};
   std::vector<Chunk> chunks;
-  const auto parts = std::ssize(bounds) - 1;
+  const auto is_elsewhere = [&](int64_t part) {
+    return part >= 0 && part + 1 < std::ssize(bounds) &&
+           std::find(parts.begin(), parts.end(), part) == parts.end();
+  };
   std::vector<int64_t> place(whole.blocks.size(), -1);  // [block of the model]: its index here
-  for (int64_t part = stage; part < parts; part += stages) {
+  for (const int64_t part : parts) {
     const int64_t first = bounds[static_cast<size_t>(part)], end = bounds[static_cast<size_t>(part) + 1];
     const auto begin = std::ssize(table.blocks);
     for (int64_t block = first; block < end; ++block) {
@@ -112,7 +115,7 @@ StageTable stage_table(const ModelTable& whole, const Split& split, const std::v
       table.blocks.push_back(whole.blocks[static_cast<size_t>(block)]);
     }
     chunks.push_back(
-        {begin, std::ssize(table.blocks), first, stages > 1 && part > 0, stages > 1 && part + 1 < parts});
+        {begin, std::ssize(table.blocks), first, is_elsewhere(part - 1), is_elsewhere(part + 1)});
   }
   for (const GroupSpec& of_model : whole.groups) {
     const int64_t first = place[static_cast<size_t>(of_model.first_block)],

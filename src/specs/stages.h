@@ -25,11 +25,10 @@ struct StageTable {
 // most micro-batches in flight. Throws UsageError if there are fewer blocks than parts.
 std::vector<int64_t> part_bounds(const ModelTable& model, int64_t parts, bool by_flops);
 
-// Rank `stage` of `stages` has parts stage, stage + stages, ... of those in `bounds`, and of these what its
-// rank of the split has. Only its own blocks are copied, because a model may have thousands of blocks and
-// many stages.
+// A rank that has these `parts` of those in `bounds`, in order, and of these what its rank of the split has.
+// Only its own blocks are copied, because a model may have thousands of blocks and many stages.
 StageTable stage_table(const ModelTable& whole, const Split& split, const std::vector<int64_t>& bounds,
-                       int64_t stage, int64_t stages);
+                       const std::vector<int64_t>& parts);
 
 // The whole model, on one rank.
 StageTable whole_table(SharedTable model);

@@ -187,6 +187,7 @@ void ShardedGradients::before(const Position& at) {
     for (const size_t unit : at.units) slot_of_[unit] = &next;
   }
   for (const size_t group : at.begin) {
+    if (is_of_several_chunks(group) && !begun_.insert(group).second) continue;
     const bool is_unit = std::count(at.units.begin(), at.units.end(), group) > 0;
     Slot& slot = *slot_of_[group];
     add_up(slot);  // what was in the slot before
@@ -196,12 +197,17 @@ void ShardedGradients::before(const Position& at) {
   }
 }
 
+// Where the first and the last part of the model are on one rank and share an embedding, the gradient of a
+// micro-batch is complete at the first part when that of the next has begun at the last. Such gradients are
+// added up in their slot, and reduced once.
 void ShardedGradients::after(const Position& at) {
   for (const size_t group : at.complete) {
+    const bool once = is_of_several_chunks(group);
+    if (once && !at.is_last) continue;
     Slot& slot = *slot_of_[group];
     const Slice sent = step_.unit_in(slot.sent, group);
     if (slot.sent != slot.memory) step_.copy(sent, step_.unit_in(slot.memory, group));
-    slot.reductions.push_back({group, step_.reduce(group, sent), at.is_first, at.is_last});
+    slot.reductions.push_back({group, step_.reduce(group, sent), once || at.is_first, at.is_last});
   }
 }
 
@@ -275,6 +281,14 @@ ShardedGradients::ShardedGradients(StepBuilder& step)
   }
   slot_of_.resize(step.layout().size());
   for (size_t i = 0; i < roots_.size(); ++i) slot_of_[step.roots()[i]] = &roots_[i];
+}
+
+bool ShardedGradients::is_of_several_chunks(size_t group) const {
+  const specs::GroupSpec& spec = step_.input().model.groups[group];
+  const std::vector<specs::Chunk> chunks = step_.input().all_chunks();
+  return std::none_of(chunks.begin(), chunks.end(), [&](const specs::Chunk& chunk) {
+    return spec.first_block >= chunk.begin && spec.last_block < chunk.end;
+  });
 }
 
 ShardedGradients::Slot ShardedGradients::allocate_slot(const std::string& name, int64_t numel) {

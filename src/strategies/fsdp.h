@@ -2,6 +2,8 @@
 // explains the algorithm.
 #pragma once
 
+#include <set>
+
 #include "strategies/slots.h"
 #include "strategies/step_builder.h"
 
@@ -71,12 +73,14 @@ class ShardedGradients : public ShardingPolicy {
     std::vector<Reduction> reductions = {};  // of groups in the slot
   };
   Slot allocate_slot(const std::string& name, int64_t numel);
+  bool is_of_several_chunks(size_t group) const;
   void add_up(Slot& slot);  // adds what was reduced to this rank's shards
 
   StepBuilder& step_;
   ModelShards own_;
   std::vector<Slot> slots_, roots_;
   std::vector<Slot*> slot_of_;  // [group]: the slot that it is in, or was in last
+  std::set<size_t> begun_;      // groups of several chunks
   size_t next_ = 0;             // index of the next slot to use
   std::vector<Operations> of_replicas_;
 };

@@ -23,11 +23,13 @@ bool splits_backward(const std::vector<Position>& positions) {
 }  // namespace
 
 int64_t lane_of(int64_t from, int64_t to, int64_t stages, bool is_forward) {
-  const int64_t pair = is_forward ? from : to;
-  return kFirstMessageLane + (is_forward ? 0 : kNumClasses) + class_of(pair, stages);
+  const bool goes_up = to == (from + 1) % stages;
+  const int64_t pair = goes_up ? from : to;
+  return kFirstMessageLane + (2 * (is_forward ? 0 : 1) + (goes_up ? 0 : 1)) * kNumClasses +
+         class_of(pair, stages);
 }
 
-int64_t lane_of_ends() { return kFirstMessageLane + 2 * kNumClasses; }
+int64_t lane_of_ends() { return kFirstMessageLane + 4 * kNumClasses; }
 
 Messages::Messages(StepBuilder& step)
     : step_(step), positions_(step.positions()), outputs_{true, {}, {}, {}}, gradients_{false, {}, {}, {}} {
@@ -62,13 +64,18 @@ Messages::Place Messages::place_of(const Action& action, bool is_forward) const 
                             ? action.what == Compute::forward
                             : action.what == Compute::backward || action.what == Compute::backward_input;
   if (!computes) return {};
-  for (const specs::Chunk& chunk : step_.program().chunks) {
-    const bool is_first = action.block == chunk.begin, is_last = action.block + 1 == chunk.end;
-    if (action.block < chunk.begin || action.block >= chunk.end) continue;
-    if (is_forward) return {&chunk, is_first && chunk.receives, is_last && chunk.sends};
-    return {&chunk, is_last && chunk.sends, is_first && chunk.receives};
-  }
-  return {};
+  const std::vector<specs::Chunk>& chunks = step_.program().chunks;
+  const auto chunk = std::find_if(chunks.begin(), chunks.end(), [&](const specs::Chunk& one) {
+    return action.block >= one.begin && action.block < one.end;
+  });
+  const bool has_before = action.block == chunk->begin && chunk->receives,
+             has_after = action.block + 1 == chunk->end && chunk->sends;
+  const Stage stage = step_.input().stage();
+  const int64_t part = stage.part(chunk - chunks.begin());
+  const int64_t before = has_before ? stage.rank_of(part - 1) : 0,
+                after = has_after ? stage.rank_of(part + 1) : 0;
+  return is_forward ? Place{has_before, has_after, before, after}
+                    : Place{has_after, has_before, after, before};
 }
 
 // A received output is a block's input, and a received gradient has the size of a block's output. What is
@@ -118,7 +125,8 @@ void Messages::start_receive(Direction& direction, size_t number) {
   const Position& at = positions_[direction.receiving[number]];
   const int64_t numel = numel_of(at.action, direction.is_forward, /*is_received=*/true);
   direction.slots[number].numel = numel;
-  direction.receives[number] = step_.receive(direction.slots[number], direction.is_forward);
+  const int64_t from = place_of(at.action, direction.is_forward).from;
+  direction.receives[number] = step_.receive(direction.slots[number], from, direction.is_forward);
 }
 
 // Waits for the next message and starts the receive after it.
@@ -146,10 +154,11 @@ void Messages::before(const Position& at) {
 
 void Messages::after(const Position& at) {
   for (Direction* direction : {&outputs_, &gradients_}) {
-    if (!place_of(at.action, direction->is_forward).sends) continue;
+    const Place place = place_of(at.action, direction->is_forward);
+    if (!place.sends) continue;
     const size_t slot = direction->num_sent++ % 2;
     const int64_t numel = numel_of(at.action, direction->is_forward, /*is_received=*/false);
-    direction->sends[slot] = step_.send(direction->out[slot].first(numel), direction->is_forward);
+    direction->sends[slot] = step_.send(direction->out[slot].first(numel), place.to, direction->is_forward);
   }
 }
 

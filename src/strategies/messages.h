@@ -8,9 +8,10 @@
 
 namespace shardmark::strategies {
 
-// The lane (ProcessGroupUse) of a message. Each pair of neighbours has a lane for each direction, so that on
-// one communicator a rank only sends to or only receives from one other rank. Messages therefore stay in
-// order, and none waits for another pair's. Ranks are numbered within their pipeline.
+// The lane (ProcessGroupUse) of a message. Each pair of neighbours has a lane for each direction of outputs
+// and of gradients, so that on one communicator a rank only sends to or only receives from one other rank.
+// Messages therefore stay in order, and none waits for another pair's or for one of another kind. Ranks are
+// numbered within their pipeline.
 int64_t lane_of(int64_t from, int64_t to, int64_t stages, bool is_forward);
 // The lane between the first stage and the last, which may share a tied group.
 int64_t lane_of_ends();
@@ -33,9 +34,10 @@ class Messages : public ShardingPolicy {
     std::vector<Operations> sends = {{}, {}};  // [slot]
     size_t num_received = 0, num_sent = 0;
   };
+  // What the message before or after an action is, and the rank at its other end.
   struct Place {
-    const specs::Chunk* chunk = nullptr;
     bool receives = false, sends = false;
+    int64_t from = 0, to = 0;
   };
   Place place_of(const Action& action, bool is_forward) const;
   void plan(Direction& direction, const std::vector<Position>& positions, const char* name);

@@ -11,14 +11,32 @@
 
 namespace shardmark::strategies {
 
+// Which ranks have the parts of the model. loop: parts go round the ranks, so that rank 0 has the first part
+// after the last rank's. v: they go there and back, so that the last rank has the next one itself, and rank 0
+// has the first and the last part.
+enum class Placement { loop, v };
+
 // A rank's place in a pipeline: it is rank `index` of `count`, and each of these has `chunks` parts of the
-// model. Part p is on rank p % count. A micro-batch passes through parts 0, 1, 2 ... forward, and back again.
+// model. A micro-batch passes through parts 0, 1, 2 ... forward, and back again.
 struct Stage {
   int64_t index = 0, count = 1, chunks = 1;
+  Placement placement = Placement::loop;
 
-  int64_t part(int64_t chunk) const { return chunk * count + index; }
+  int64_t part(int64_t chunk) const { return chunk * count + place(index, chunk); }
+  std::vector<int64_t> parts() const {
+    std::vector<int64_t> all;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) all.push_back(part(chunk));
+    return all;
+  }
   int64_t num_parts() const { return chunks * count; }
+  int64_t rank_of(int64_t part) const { return place(part % count, part / count); }
   bool operator==(const Stage&) const = default;
+
+ private:
+  // Converts the index of a rank to its part's place among those of a chunk, and back.
+  int64_t place(int64_t of, int64_t chunk) const {
+    return placement == Placement::v && chunk % 2 == 1 ? count - 1 - of : of;
+  }
 };
 
 // backward is backward_input and backward_weight at once. If they are apart, backward_input computes the
@@ -52,11 +70,13 @@ struct PipelineSchedule {
     return std::string();
   };
 
+  Placement placement = Placement::loop;
+
   // The orders of all ranks of a pipeline: [rank].
   std::vector<PipelineOrder> orders(int64_t count, int64_t chunks, int64_t micro_batches) const {
     std::vector<PipelineOrder> all;
     for (int64_t index = 0; index < count; ++index)
-      all.push_back(order({index, count, chunks}, micro_batches));
+      all.push_back(order({index, count, chunks, placement}, micro_batches));
     return all;
   }
 };

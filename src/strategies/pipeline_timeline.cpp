@@ -17,8 +17,10 @@ constexpr double kNotYet = std::numeric_limits<double>::infinity();
 
 struct PipelineSize {
   int64_t count = 0, chunks = 1, micro_batches = 0;
+  Placement placement;
 
-  explicit PipelineSize(const std::vector<PipelineOrder>& orders) : count(std::ssize(orders)) {
+  PipelineSize(const std::vector<PipelineOrder>& orders, Placement of_parts)
+      : count(std::ssize(orders)), placement(of_parts) {
     for (const PipelineOrder& order : orders)
       for (const PipelineAction& action : order) {
         ENSURE(action.chunk >= 0 && action.micro_batch >= 0, "counts from 0");
@@ -26,7 +28,9 @@ struct PipelineSize {
         micro_batches = std::max(micro_batches, action.micro_batch + 1);
       }
   }
+  Stage stage(int64_t index) const { return {index, count, chunks, placement}; }
   int64_t num_parts() const { return count * chunks; }
+  int64_t rank_of(int64_t part) const { return stage(0).rank_of(part); }
 };
 
 // An action as other ranks identify it: by the part of the model that it passes through.
@@ -39,8 +43,8 @@ bool goes_back(Pass pass) { return pass == Pass::backward || pass == Pass::backw
 
 class PipelineWalk {
  public:
-  PipelineWalk(const std::vector<PipelineOrder>& orders, const PipelineCosts& costs)
-      : orders_(orders), costs_(costs), size_(orders) {
+  PipelineWalk(const std::vector<PipelineOrder>& orders, const PipelineCosts& costs, Placement placement)
+      : orders_(orders), costs_(costs), size_(orders, placement) {
     const auto num_ends = static_cast<size_t>(size_.num_parts() * size_.micro_batches);
     forward_end_s_.assign(num_ends, kNotYet);
     backward_end_s_.assign(num_ends, kNotYet);
@@ -67,7 +71,7 @@ class PipelineWalk {
   // the model.
   std::optional<PassOfPart> needed(size_t rank, const PipelineAction& action) const {
     if (action.pass == Pass::backward_weight) return {};
-    const int64_t own = action.chunk * size_.count + static_cast<int64_t>(rank);
+    const int64_t own = size_.stage(static_cast<int64_t>(rank)).part(action.chunk);
     const int64_t part = action.pass == Pass::forward ? own - 1 : own + 1;
     if (part < 0 || part == size_.num_parts()) return {};
     return PassOfPart{part, {action.pass, part / size_.count, action.micro_batch}};
@@ -85,13 +89,13 @@ class PipelineWalk {
     std::vector<TimedAction>& done = ranks_[rank];
     double begin_s = done.empty() ? 0 : done.back().end_s;
     if (const std::optional<PassOfPart> other = needed(rank, *next)) {
-      const bool is_elsewhere = other->part % size_.count != static_cast<int64_t>(rank);
+      const bool is_elsewhere = size_.rank_of(other->part) != static_cast<int64_t>(rank);
       begin_s = std::max(begin_s, end_s(other->part, other->action) + (is_elsewhere ? costs_.latency_s : 0));
     }
     if (begin_s == kNotYet) return false;
     done.push_back({*next, begin_s, begin_s + costs_.at(rank, next->chunk).of(next->pass)});
     if (next->pass != Pass::backward_weight)
-      end_s(next->chunk * size_.count + static_cast<int64_t>(rank), *next) = done.back().end_s;
+      end_s(size_.stage(static_cast<int64_t>(rank)).part(next->chunk), *next) = done.back().end_s;
     return true;
   }
 
@@ -119,10 +123,10 @@ std::string wrong_visits(int64_t index, Visits& visits, PipelineAction about, co
     return describe(about, size.chunks);
   };
   const auto missing = [&](Pass pass) {
-    const int64_t part = about.chunk * size.count + index + (pass == Pass::forward ? 1 : -1);
+    const int64_t part = size.stage(index).part(about.chunk) + (pass == Pass::forward ? 1 : -1);
     std::string text = fmt::format("stage {} never does {}", index, said(pass));
     if (pass != Pass::backward_weight && part >= 0 && part < size.num_parts())
-      text += fmt::format(", for which stage {} waits", part % size.count);
+      text += fmt::format(", for which stage {} waits", size.rank_of(part));
     return text;
   };
   const auto too_early = [&](Pass pass, Pass needed) {
@@ -165,7 +169,7 @@ std::string wrong_on(int64_t index, const PipelineOrder& order, const PipelineSi
 // there on are the cycle that deadlocks.
 std::string deadlock(const PipelineWalk& walk) {
   const auto after = [&](size_t rank) {
-    return static_cast<size_t>(walk.needed(rank, *walk.waiting(rank))->part % walk.size().count);
+    return static_cast<size_t>(walk.size().rank_of(walk.needed(rank, *walk.waiting(rank))->part));
   };
   size_t rank = 0;
   while (!walk.waiting(rank)) ++rank;
@@ -207,24 +211,25 @@ double PipelineTimeline::idle_share() const {
   return length_s > 0 ? idle / (length_s * static_cast<double>(idle_s.size())) : 0;
 }
 
-std::string wrong_between(const std::vector<PipelineOrder>& orders) {
-  const PipelineSize size(orders);
+std::string wrong_between(const std::vector<PipelineOrder>& orders, Placement placement) {
+  const PipelineSize size(orders, placement);
   for (int64_t index = 0; index < size.count; ++index) {
     std::string wrong = wrong_on(index, orders[static_cast<size_t>(index)], size);
     if (!wrong.empty()) return wrong;
   }
   const PipelineCosts costs;
-  PipelineWalk walk(orders, costs);
+  PipelineWalk walk(orders, costs, placement);
   walk.run();
   for (size_t rank = 0; rank < orders.size(); ++rank)
     if (walk.waiting(rank)) return deadlock(walk);
   return "";
 }
 
-PipelineTimeline timeline(const std::vector<PipelineOrder>& orders, const PipelineCosts& costs) {
-  const std::string wrong = wrong_between(orders);
+PipelineTimeline timeline(const std::vector<PipelineOrder>& orders, const PipelineCosts& costs,
+                          Placement placement) {
+  const std::string wrong = wrong_between(orders, placement);
   ENSURE(wrong.empty(), wrong);
-  PipelineWalk walk(orders, costs);
+  PipelineWalk walk(orders, costs, placement);
   walk.run();
   PipelineTimeline result{walk.ranks()};
   result.chunks = walk.size().chunks;

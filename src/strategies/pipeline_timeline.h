@@ -47,11 +47,12 @@ struct PipelineTimeline {
 };
 
 // Throws ContractError if the orders are invalid (wrong_between()).
-PipelineTimeline timeline(const std::vector<PipelineOrder>& orders, const PipelineCosts& costs = {});
+PipelineTimeline timeline(const std::vector<PipelineOrder>& orders, const PipelineCosts& costs = {},
+                          Placement placement = Placement::loop);
 
 // Why the orders ([rank]) are not a valid step, in one line that names stage and action: an action is
 // missing, comes twice or comes before another that it needs on its own stage, or ranks deadlock. Empty if
 // they are valid. The numbers of micro-batches and chunks are taken from the orders.
-std::string wrong_between(const std::vector<PipelineOrder>& orders);
+std::string wrong_between(const std::vector<PipelineOrder>& orders, Placement placement = Placement::loop);
 
 }  // namespace shardmark::strategies

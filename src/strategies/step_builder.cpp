@@ -269,28 +269,24 @@ Operations StepBuilder::sum_over_replicas(size_t group, const Shard& shard) {
   return all_reduce(shard, replicas, static_cast<int64_t>(group));
 }
 
-Operations StepBuilder::send(Slice message, bool is_forward) {
+Operations StepBuilder::send(Slice message, int64_t to, bool is_forward) {
   const ProcessGroup pipeline = input_.mesh.pipeline_group();
-  const int64_t own = pipeline.index_of(input_.rank), count = pipeline.ranks;
-  const int64_t to = (own + (is_forward ? 1 : count - 1)) % count;
   return start({{.what = Collective::send_recv,
                  .bytes = bytes_of(message),
                  .process_group = pipeline,
                  .root = to,
                  .in = message,
-                 .lane = lane_of(own, to, count, is_forward)}});
+                 .lane = lane_of(pipeline.index_of(input_.rank), to, pipeline.ranks, is_forward)}});
 }
 
-Operations StepBuilder::receive(Slice message, bool is_forward) {
+Operations StepBuilder::receive(Slice message, int64_t from, bool is_forward) {
   const ProcessGroup pipeline = input_.mesh.pipeline_group();
-  const int64_t own = pipeline.index_of(input_.rank), count = pipeline.ranks;
-  const int64_t from = (own + (is_forward ? count - 1 : 1)) % count;
   return start({{.what = Collective::send_recv,
                  .bytes = bytes_of(message),
                  .process_group = pipeline,
                  .root = from,
                  .out = message,
-                 .lane = lane_of(from, own, count, is_forward)}});
+                 .lane = lane_of(from, pipeline.index_of(input_.rank), pipeline.ranks, is_forward)}});
 }
 
 void StepBuilder::wait(Operations& operations) {

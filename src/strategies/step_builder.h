@@ -120,10 +120,10 @@ class StepBuilder {
   Operations sum_over_replicas(size_t group, const Shard& shard);  // none if there is one replica
   Operations start(std::vector<CollectiveCall> calls);             // in one launch
   void wait(Operations& operations);                               // empties `operations`
-  // Messages between neighbouring pipeline stages. is_forward: an output, which goes to the next stage;
-  // otherwise a gradient, which goes to the previous one.
-  Operations send(Slice message, bool is_forward);
-  Operations receive(Slice message, bool is_forward);
+  // Messages to and from another rank of the pipeline, which has the part of the model after or before one of
+  // this rank's. is_forward: an output; otherwise a gradient.
+  Operations send(Slice message, int64_t to, bool is_forward);
+  Operations receive(Slice message, int64_t from, bool is_forward);
   // Adds a wait for calls that the previous step starts late, and whose numbers are not known yet. fill_in()
   // sets them.
   size_t wait_for_step_before();

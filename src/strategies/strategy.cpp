@@ -24,7 +24,9 @@ specs::StageTable part_of(const Point& point, int64_t rank, const std::vector<in
   const specs::Split split = split_of(point, rank);
   const int64_t stages = point.training.pipeline;
   if (stages == 1 && split == specs::Split{}) return specs::whole_table(whole);
-  return specs::stage_table(*whole, split, bounds, specs::mesh_of(point).stage_of(rank), stages);
+  const Stage stage{specs::mesh_of(point).stage_of(rank), stages, chunks_of(point.training),
+                    pipeline_schedule(point.training.schedule.name).placement};
+  return specs::stage_table(*whole, split, bounds, stage.parts());
 }
 
 double dropout_of(const Choice& model) {
@@ -80,7 +82,8 @@ specs::Split split_of(const Point& point, int64_t rank) {
 
 Stage StepInput::stage() const {
   const auto parts = chunks.empty() ? 1 : std::ssize(chunks);
-  return {mesh.stage_of(rank), mesh.pipeline, mesh.pipeline == 1 ? 1 : parts};
+  return {mesh.stage_of(rank), mesh.pipeline, mesh.pipeline == 1 ? 1 : parts,
+          pipeline_schedule(order).placement};
 }
 
 std::vector<specs::Chunk> StepInput::all_chunks() const {
@@ -198,12 +201,14 @@ std::string serving_impossible(const Point& point, Serving serving) {
 std::string layout_warning(const Point& point) {
   const TrainingPoint& t = point.training;
   if (t.accumulation >= t.pipeline) return {};
-  const auto orders = pipeline_schedule(t.schedule.name).orders(t.pipeline, chunks_of(t), t.accumulation);
+  const PipelineSchedule& schedule = pipeline_schedule(t.schedule.name);
+  const auto orders = schedule.orders(t.pipeline, chunks_of(t), t.accumulation);
   return fmt::format(
       "pipeline {} with accumulation {}: of the time of its stages {:.0f} % are the bubble of {}, where "
       "parts of the "
       "model take as long as each other; {} micro-batches or more make it smaller",
-      t.pipeline, t.accumulation, 100 * timeline(orders).idle_share(), t.schedule.name, t.pipeline);
+      t.pipeline, t.accumulation, 100 * timeline(orders, {}, schedule.placement).idle_share(),
+      t.schedule.name, t.pipeline);
 }
 
 Cost cost_of(const Program& program, const StepInput& input) {

@@ -159,6 +159,10 @@ class Layouts : public OnCpuRanks {
   }
 };
 
-inline const std::vector<std::string> kSchedules = {"1f1b", "gpipe", "interleaved(chunks=2)", "zero_bubble"};
+inline const std::vector<std::string> kSchedules = {"1f1b", "gpipe", "interleaved(chunks=2)", "zero_bubble",
+                                                    "zero_bubble_v"};
+inline bool has_two_chunks(const std::string& schedule) {
+  return schedule == "interleaved(chunks=2)" || schedule == "zero_bubble_v";
+}
 
 }  // namespace shardmark

@@ -14,7 +14,7 @@ namespace {
 
 PipelineTimeline drawn_timeline(const PipelineLayout& layout) {
   const double share = 1.0 / static_cast<double>(layout.chunks);
-  return timeline(layout.orders(), {{share, 2 * share, share, share}});
+  return layout.timeline({{share, 2 * share, share, share}});
 }
 
 size_t num_found(const std::string& text, const std::string& wanted) {
@@ -62,7 +62,7 @@ TEST(PipelineDrawings, FitTheWidth) {
     SCOPED_TRACE(layout.text());
     const size_t width = 60 + random() % 100;
     const PipelineCosts costs{{seconds(random), seconds(random), seconds(random), seconds(random)}};
-    std::istringstream lines(draw_text(timeline(layout.orders(), costs), width));
+    std::istringstream lines(draw_text(layout.timeline(costs), width));
     size_t of_lines = 0;
     int64_t num_rows = 0;
     for (std::string line; std::getline(lines, line);) {

@@ -34,7 +34,7 @@ TEST(PipelineOrders, AreThoseOfTorch) {
     for (; std::getline(file, line); ++num_lines) {
       std::istringstream words(line);
       int64_t micro_batches = 0;
-      Stage stage;
+      Stage stage{.placement = placement_of(name)};
       char comma = 0;
       words >> stage.count >> comma >> micro_batches >> comma >> stage.chunks >> comma >> stage.index >>
           comma;
@@ -56,6 +56,9 @@ TEST(PipelineOrders, ReadLikeTheFigures) {
   EXPECT_EQ(text("1f1b", {1, 3, 1}, 4), "1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3");
   EXPECT_EQ(text("zero_bubble", {0, 1, 1}, 2), "0F0 0I0 0W0 0F1 0I1 0W1");
   EXPECT_EQ(text("zero_bubble", {2, 3, 1}, 4), "2F0 2I0 2F1 2I1 2F2 2I2 2W0 2F3 2I3 2W1 2W2 2W3");
+  const Stage there_and_back{1, 2, 2, Placement::v};
+  EXPECT_EQ(text("zero_bubble_v", there_and_back, 3),
+            "1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1I1 2I2 1I2 1W1 2W2 1W2");
   EXPECT_EQ(text("interleaved", {1, 2, 2}, 2), "1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1");
   // 5 micro-batches on 2 ranks are divided into rounds of 3 and 2.
   EXPECT_EQ(text("interleaved", {1, 2, 2}, 5),
@@ -65,16 +68,16 @@ TEST(PipelineOrders, ReadLikeTheFigures) {
 void check_layout(const PipelineLayout& layout) {
   SCOPED_TRACE(layout.text());
   const std::vector<PipelineOrder> orders = layout.orders();
-  EXPECT_EQ(wrong_between(orders), "");
+  EXPECT_EQ(wrong_between(orders, placement_of(layout.schedule)), "");
   for (int64_t index = 0; index < layout.count; ++index) {
-    const Stage stage{index, layout.count, layout.chunks};
+    const Stage stage = layout.stage(index);
     EXPECT_EQ(pipeline_schedule(layout.schedule).impossible(stage, layout.micro_batches), "");
     // Gradients are added in the order of the micro-batches 0, 1, 2, ... Forward has this order, too.
     std::map<std::pair<Pass, int64_t>, int64_t> next;
     for (const PipelineAction& action : orders[static_cast<size_t>(index)])
       EXPECT_EQ((next[{action.pass, action.chunk}]++), action.micro_batch);
     for (const auto& [pass_and_chunk, done] : next) EXPECT_EQ(done, layout.micro_batches);
-    const size_t num_passes = layout.schedule == "zero_bubble" ? 3 : 2;
+    const size_t num_passes = layout.schedule.starts_with("zero_bubble") ? 3 : 2;
     EXPECT_EQ(next.size(), num_passes * static_cast<size_t>(layout.chunks));
   }
 }
@@ -108,8 +111,9 @@ TEST(PipelineOrders, AreChosenByName) {
     pipeline_schedule("1f1");
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(),
-                 "unknown pipeline schedule '1f1'; known: 1f1b, gpipe, interleaved, zero_bubble");
+    EXPECT_STREQ(
+        error.what(),
+        "unknown pipeline schedule '1f1'; known: 1f1b, gpipe, interleaved, zero_bubble, zero_bubble_v");
   }
 }
 

@@ -11,7 +11,17 @@
 
 namespace shardmark::strategies {
 
-inline constexpr const char* kPipelineSchedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble"};
+inline constexpr const char* kPipelineSchedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble",
+                                                     "zero_bubble_v"};
+inline constexpr size_t kNumSchedules = std::size(kPipelineSchedules);
+
+// Of every schedule without options.
+inline int64_t usual_chunks(const std::string& schedule) {
+  return schedule == "interleaved" || schedule == "zero_bubble_v" ? 2 : 1;
+}
+inline Placement placement_of(const std::string& schedule) {
+  return schedule == "zero_bubble_v" ? Placement::v : Placement::loop;
+}
 
 struct PipelineLayout {
   std::string schedule;
@@ -20,6 +30,10 @@ struct PipelineLayout {
   std::vector<PipelineOrder> orders() const {
     return pipeline_schedule(schedule).orders(count, chunks, micro_batches);
   }
+  Stage stage(int64_t index) const { return {index, count, chunks, placement_of(schedule)}; }
+  PipelineTimeline timeline(const PipelineCosts& costs = {}) const {
+    return strategies::timeline(orders(), costs, placement_of(schedule));
+  }
   std::string text() const {
     return schedule + ": " + std::to_string(count) + " ranks, " + std::to_string(micro_batches) +
            " micro-batches, " + std::to_string(chunks) + " chunks";
@@ -27,8 +41,9 @@ struct PipelineLayout {
 };
 
 inline PipelineLayout random_layout(std::mt19937& random) {
-  PipelineLayout layout{kPipelineSchedules[random() % 4], static_cast<int64_t>(1 + random() % 16),
+  PipelineLayout layout{kPipelineSchedules[random() % kNumSchedules], static_cast<int64_t>(1 + random() % 16),
                         static_cast<int64_t>(1 + random() % 24)};
+  layout.chunks = usual_chunks(layout.schedule);
   if (layout.schedule == "interleaved") layout.chunks = static_cast<int64_t>(1 + random() % 4);
   return layout;
 }
@@ -38,19 +53,22 @@ inline PipelineLayout random_layout(std::mt19937& random) {
 using PassEnds = std::map<std::tuple<Pass, int64_t, int64_t>, double>;
 
 // Checks that every action begins as soon as its inputs exist and the rank is free, and no earlier.
-inline void expect_possible(const PipelineTimeline& timeline) {
+inline void expect_possible(const PipelineTimeline& timeline, Placement placement) {
   const auto count = static_cast<int64_t>(timeline.ranks.size());
   const int64_t num_parts = count * timeline.chunks;
   const auto known_as = [](Pass pass) { return pass == Pass::backward_input ? Pass::backward : pass; };
+  const auto part_of = [&](int64_t rank, int64_t chunk) {
+    return placement == Placement::v && chunk == 1 ? num_parts - 1 - rank : chunk * count + rank;
+  };
   PassEnds ends;
   for (int64_t rank = 0; rank < count; ++rank)
     for (const TimedAction& timed : timeline.ranks[static_cast<size_t>(rank)])
-      ends[{known_as(timed.action.pass), timed.action.chunk * count + rank, timed.action.micro_batch}] =
+      ends[{known_as(timed.action.pass), part_of(rank, timed.action.chunk), timed.action.micro_batch}] =
           timed.end_s;
   for (int64_t rank = 0; rank < count; ++rank) {
     double free_s = 0;
     for (const TimedAction& timed : timeline.ranks[static_cast<size_t>(rank)]) {
-      const int64_t m = timed.action.micro_batch, part = timed.action.chunk * count + rank;
+      const int64_t m = timed.action.micro_batch, part = part_of(rank, timed.action.chunk);
       double ready_s = free_s;
       const auto needs = [&](Pass pass, int64_t of) { ready_s = std::max(ready_s, ends.at({pass, of, m})); };
       const Pass pass = known_as(timed.action.pass);

@@ -10,7 +10,7 @@ namespace {
 // A micro-batch costs a rank 1 for forward and 2 for backward, whatever the number of chunks.
 PipelineTimeline unit_timeline(const PipelineLayout& layout) {
   const double share = 1.0 / static_cast<double>(layout.chunks);
-  return timeline(layout.orders(), {{share, 2 * share, share, share}});
+  return layout.timeline({{share, 2 * share, share, share}});
 }
 
 std::vector<double> micro_batches_in_flight(const PipelineTimeline& timeline) {
@@ -43,6 +43,10 @@ const KnownTimeline kKnown[] = {
     {{"zero_bubble", 8, 16}, 7, 0.127, {8, 8, 8, 8, 8, 8, 8, 8}},
     {{"zero_bubble", 4, 3}, 4, 0.308, {3}},
     {{"zero_bubble", 4, 6}, 3, 0.143, {4}},
+    {{"zero_bubble_v", 4, 8, 2}, 1.5, 0.059, {4, 4, 4, 4}},
+    {{"zero_bubble_v", 8, 16, 2}, 3.5, 0.068, {8, 8, 8, 8, 8, 8, 8, 8}},
+    {{"zero_bubble_v", 4, 6, 2}, 1.5, 0.077, {3.5, 4, 4, 4}},
+    {{"zero_bubble_v", 4, 3, 2}, 4, 0.308, {2, 2.5, 3, 3}},
 };
 
 TEST(PipelineTimelines, HaveTheKnownBubbles) {
@@ -69,11 +73,15 @@ const UnequalPasses kUnequal[] = {
     {"zero_bubble", {1, 2, 1.5, 0.5}, 6},
     {"zero_bubble", {1, 2, 1.2, 0.8}, 4.2},
     {"zero_bubble", {1, 2, 0.8, 1.2}, 3},
+    {"zero_bubble_v", {1, 2, 1, 0.5}, 3},
+    {"zero_bubble_v", {1, 2, 1.2, 0.8}, 3.6},
+    {"zero_bubble_v", {1, 2, 0.8, 1.2}, 3.4},
 };
 
 TEST(PipelineTimelines, HaveTheKnownBubblesOfUnequalPasses) {
   for (const UnequalPasses& known : kUnequal) {
-    const PipelineTimeline found = timeline(PipelineLayout{known.schedule, 4, 8}.orders(), {known.costs});
+    const PipelineLayout layout{known.schedule, 4, 8, usual_chunks(known.schedule)};
+    const PipelineTimeline found = layout.timeline({known.costs});
     EXPECT_NEAR(found.idle_s.front(), known.bubble, 1e-9)
         << known.schedule << ", weights " << known.costs.backward_weight_s;
   }
@@ -96,7 +104,7 @@ TEST(PipelineTimelines, OfZeroBubbleFollowItsFormulaForAnyCosts) {
 
 // The bubble is (P-1)(F+B) for GPipe and 1F1B, with min(m, P-r) micro-batches in flight under 1F1B.
 // Interleaving divides the bubble by v and has min(m, [(v-1)P + 2(P-1-r) + 1]/v) in flight. ZB-H1 has a
-// bubble of (P-1)(F+I-W) and P micro-batches in flight.
+// bubble of (P-1)(F+I-W) and P micro-batches in flight, ZB-V with F = I = W one of (P-1)F/2 and as many.
 TEST(PipelineTimelines, FollowThePapersFormulas) {
   for (int64_t count = 1; count <= 9; ++count)
     for (int64_t rounds = 1; rounds <= 4; ++rounds) {
@@ -105,11 +113,19 @@ TEST(PipelineTimelines, FollowThePapersFormulas) {
       EXPECT_NEAR(unit_timeline({"gpipe", count, m}).idle_s[0], 3 * (p - 1), 1e-9);
       EXPECT_NEAR(unit_timeline({"1f1b", count, m}).idle_s[0], 3 * (p - 1), 1e-9);
       EXPECT_NEAR(unit_timeline({"zero_bubble", count, m}).idle_s[0], p - 1, 1e-9);
+      const PipelineTimeline there_and_back = unit_timeline({"zero_bubble_v", count, m, 2});
+      const bool is_filled = rounds > 1;  // with 2 P - 1 micro-batches or more
+      if (is_filled) {
+        EXPECT_NEAR(there_and_back.idle_s[0], (p - 1) / 2, 1e-9);
+      }
       for (int64_t rank = 0; rank < count; ++rank) {
         const auto at = static_cast<size_t>(rank);
         EXPECT_EQ(unit_timeline({"gpipe", count, m}).most_in_flight[at], m);
         EXPECT_EQ(unit_timeline({"1f1b", count, m}).most_in_flight[at], count - rank);
         EXPECT_EQ(unit_timeline({"zero_bubble", count, m}).most_in_flight[at], count);
+        if (is_filled) {
+          EXPECT_EQ(there_and_back.most_in_flight[at], 2 * count);
+        }
         for (int64_t v = 2; v <= 4; ++v) {
           const PipelineTimeline interleaved = unit_timeline({"interleaved", count, m, v});
           EXPECT_NEAR(interleaved.idle_s[at], 3 * (p - 1) / static_cast<double>(v), 1e-9);
@@ -164,7 +180,7 @@ TEST(PipelineTimelines, BeginEachActionWhenWhatItNeedsHasEnded) {
   for (int trial = 0; trial < 1000; ++trial) {
     const PipelineLayout layout = random_layout(random);
     SCOPED_TRACE(layout.text());
-    expect_possible(timeline(layout.orders(), random_costs(random, layout)));
+    expect_possible(layout.timeline(random_costs(random, layout)), placement_of(layout.schedule));
   }
 }
 

@@ -85,20 +85,21 @@ TEST(WrongPipelineOrders, AreFoundAtRandom) {
     const PipelineLayout layout = random_layout(random);
     SCOPED_TRACE(layout.text());
     std::vector<PipelineOrder> orders = layout.orders();
+    const Placement placement = placement_of(layout.schedule);
     const size_t rank = random() % orders.size();
     PipelineOrder& order = orders[rank];
     const auto place = order.begin() + static_cast<int64_t>(random() % order.size());
     const std::string stage = "stage " + std::to_string(rank), name = describe(*place, layout.chunks);
     if (trial % 3 == 0) {
       order.erase(place);
-      EXPECT_THAT(wrong_between(orders), testing::StartsWith(stage + " never does "));
+      EXPECT_THAT(wrong_between(orders, placement), testing::StartsWith(stage + " never does "));
     } else if (trial % 3 == 1) {
       order.insert(place, *place);
-      EXPECT_EQ(wrong_between(orders), stage + ": " + name + " comes twice");
+      EXPECT_EQ(wrong_between(orders, placement), stage + ": " + name + " comes twice");
     } else {
       std::iter_swap(place, order.begin() + static_cast<int64_t>(random() % order.size()));
-      const std::string wrong = wrong_between(orders);
-      if (wrong.empty()) expect_possible(timeline(orders));
+      const std::string wrong = wrong_between(orders, placement);
+      if (wrong.empty()) expect_possible(timeline(orders, {}, placement), placement);
       num_possible += wrong.empty();
       num_deadlocks += wrong.ends_with(": a deadlock");
       EXPECT_TRUE(wrong.empty() || wrong.ends_with(": a deadlock") || wrong.ends_with(" comes later"))

@@ -243,7 +243,7 @@ TEST(Effects, LeaveNoTwoPointsOfOneStep) {
       {"sequence_parallel", {"false", "true"}},
       {"context", {"1", "2"}},
       {"pipeline", {"1", "2"}},
-      {"pipeline_schedule", {"1f1b", "gpipe", "zero_bubble", "interleaved"}},
+      {"pipeline_schedule", {"1f1b", "gpipe", "zero_bubble", "zero_bubble_v", "interleaved"}},
       {"stages", {"flops", "blocks"}},
       {"rank_order", {"dp-pp", "pp-dp"}},
       {"ranks", {"1", "2", "4"}}};

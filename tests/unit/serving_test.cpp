@@ -43,6 +43,13 @@ TEST(Serving, SchedulesOfOneChunkEndUnlessAllIsSerial) {
   }
 }
 
+TEST(Serving, ThereAndBackEndsUnlessAllIsSerial) {
+  const Choice there_and_back{"zero_bubble_v", {}};
+  for (const Serving serving : {Serving::own, Serving::launch_order})
+    EXPECT_TRUE(waiting(there_and_back, serving).empty());
+  EXPECT_TRUE(waiting(there_and_back, Serving::serial).contains({2, 3}));
+}
+
 // The lists are from a simulation of NCCL's streams and contain only layouts with unequal rounds. They end
 // where they do because at most 40 micro-batches are tried. They are the same for any number of chunks.
 TEST(Serving, InterleavedWaitsWhereItsRoundsAreUnequal) {

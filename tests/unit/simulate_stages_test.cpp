@@ -52,10 +52,11 @@ Drawn draw(std::mt19937& random) {
   const char* const strategies[] = {"ddp",   "fsdp",         "fsdp(shard=gradients)", "fsdp(shard=optimizer)",
                                     "zero3", "hpz(group=1)", "fsdp(prefetch=0)",      "single"};
   const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
-  Drawn drawn{strategies[below(8)], kPipelineSchedules[below(4)], below(2) == 0 ? "dp-pp" : "pp-dp",
-              below(2) == 0 ? "gpt2" : "llama"};
+  Drawn drawn{strategies[below(8)], kPipelineSchedules[below(std::ssize(kPipelineSchedules))],
+              below(2) == 0 ? "dp-pp" : "pp-dp", below(2) == 0 ? "gpt2" : "llama"};
   drawn.stages = 2 + below(5), drawn.micro_batches = 1 + below(40);
   drawn.data = 1 + below(3), drawn.tensor = 1 + below(2);
+  drawn.chunks = usual_chunks(drawn.schedule);
   if (drawn.schedule == "interleaved") drawn.chunks = 2 + below(2);
   drawn.layers = drawn.stages * drawn.chunks + below(3);
   if (drawn.strategy == "single") drawn.data = 1;
@@ -104,7 +105,7 @@ TEST(StagesTogether, TakeWhatTheScheduleTakes) {
     for (const double latency_s : {0.0, 0.5}) {
       Drawn layout{"ddp", schedule};
       layout.stages = 4, layout.micro_batches = 8;
-      layout.chunks = std::string(schedule) == "interleaved" ? 2 : 1;
+      layout.chunks = usual_chunks(schedule);
       layout.layers = layout.stages * layout.chunks - 1;  // one more block is the head
       Point point = point_of(layout);
       point.training.stages = "blocks";
@@ -124,8 +125,8 @@ TEST(StagesTogether, TakeWhatTheScheduleTakes) {
       }
       PipelineCosts costs;
       costs.latency_s = latency_s;
-      const auto expected = timeline(
-          pipeline_schedule(schedule).orders(layout.stages, layout.chunks, layout.micro_batches), costs);
+      const PipelineTimeline expected =
+          PipelineLayout{schedule, layout.stages, layout.micro_batches, layout.chunks}.timeline(costs);
       const SimulatedStep step = simulate(ranks, 1);
       EXPECT_NEAR(step.step_s, expected.length_s, latency_s > 0 ? 0.15 * expected.length_s : 1e-9)
           << schedule;

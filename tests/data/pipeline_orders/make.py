@@ -50,6 +50,12 @@ def listed(cls, ranks, micro_batches, rank, chunks):
     return [str(action) for action in schedule._calculate_single_rank_operations(rank) if action is not None]
 
 
+def listed_v(ranks, micro_batches, rank):
+    schedule = torch_schedules.ScheduleZBVZeroBubble.__new__(torch_schedules.ScheduleZBVZeroBubble)
+    schedule.pp_group_size, schedule.num_stages, schedule._n_microbatches = ranks, 2 * ranks, micro_batches
+    return [str(action) for action in schedule._calculate_single_rank_operations(rank) if action is not None]
+
+
 def write(name, order_of, all_chunks):
     lines = ["ranks,micro_batches,chunks,rank,order"]
     for ranks in (1, 2, 3, 4, 8):
@@ -68,3 +74,4 @@ write("gpipe", lambda p, m, r, v: run(torch_schedules.ScheduleGPipe, p, m, r), [
 write("1f1b", lambda p, m, r, v: run(torch_schedules.Schedule1F1B, p, m, r), [1])
 write("interleaved", lambda p, m, r, v: listed(torch_schedules.ScheduleInterleaved1F1B, p, m, r, v), [2, 3])
 write("zero_bubble", lambda p, m, r, v: listed(torch_schedules.ScheduleInterleavedZeroBubble, p, m, r, v), [1])
+write("zero_bubble_v", lambda p, m, r, v: listed_v(p, m, r), [2])
