@@ -63,7 +63,7 @@ void add_axis(const AxisRow& axis, const Point& point, Node& node, bool anyhow =
               ? choice_node(choice_or_name(value), known_options(axis.key, choice_or_name(value)))
               : Node(value);
     else if constexpr (std::is_same_v<T, int64_t>)
-      node[axis.key] = anyhow ? named_node(axis, value) : Node(value);
+      node[axis.key] = anyhow || value < 0 ? named_node(axis, value) : Node(value);  // -1 has only a name
     else
       node[axis.key] = value;
   });

@@ -145,6 +145,13 @@ ComputeTimes at_batch(const std::map<double, ComputeTimes>& sizes, double batch)
 
 }  // namespace
 
+// How a rank's blocks are split, as far as it matters to what they compute.
+specs::Split split_of_blocks(const Point& point) {
+  specs::Split split = strategies::split_of(point);
+  split.gathers_again = false;
+  return split;
+}
+
 bool communicates(const Point& point) {
   return point.ranks > 1 &&
          (point.ranks_per_copy() > 1 || strategies::traits_of(point.training.strategy.name).communicates);
@@ -196,7 +203,7 @@ ComputeCosts::ComputeCosts(std::vector<MeasuredCompute> measured) : measured_(st
   std::vector<double> activations;
   for (const MeasuredCompute& one : measured_) {
     const Point& point = one.merged->point;
-    const specs::Split split = strategies::split_of(point);
+    const specs::Split split = split_of_blocks(point);
     const auto same = [&](const Kind& kind) {
       return kind.communicates == communicates(point) && kind.ranks_per_node == one.merged->ranks_per_node &&
              kind.split == split && kind.stages == point.training.pipeline;
@@ -215,7 +222,8 @@ ComputeCosts::ComputeCosts(std::vector<MeasuredCompute> measured) : measured_(st
   activation_bytes_per_sample_ = activations.empty() ? Measures::kNone : std::max(0.0, median(activations));
 }
 
-bool ComputeCosts::has_measured(const specs::Split& split) const {
+bool ComputeCosts::has_measured(specs::Split split) const {
+  split.gathers_again = false;
   return std::any_of(kinds_.begin(), kinds_.end(), [&](const Kind& kind) { return kind.split == split; });
 }
 
@@ -227,7 +235,7 @@ const ComputeCosts::Kind* ComputeCosts::nearest(const Point& point, int64_t rank
     // Fewer ranks share less: only where nothing else is there.
     return (more >= 0 ? more : kFar - more) + (kind.communicates == communicates(point) ? 0 : 2 * kFar) +
            (kind.stages == point.training.pipeline ? 0 : 4 * kFar) +
-           (kind.split == strategies::split_of(point) ? 0 : 8 * kFar);
+           (kind.split == split_of_blocks(point) ? 0 : 8 * kFar);
   };
   const auto is_left = [&](const Kind& kind) {
     const auto& batches = kind.batches;
@@ -246,7 +254,7 @@ std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t rank
   const Kind* kind = nearest(point, ranks_per_node, without);
   if (kind == nullptr) return std::nullopt;
   const std::string strategy = to_text(point.training.strategy);
-  const specs::Split split = strategies::split_of(point);
+  const specs::Split split = split_of_blocks(point);
   const bool is_laid_out_alike = kind->split == split && kind->stages == point.training.pipeline;
   std::map<double, ComputeTimes> sizes;
   std::vector<double> factors, updates, rates;

@@ -63,7 +63,7 @@ class ComputeCosts {
   // NaN where there are none.
   double activation_bytes_per_sample() const { return activation_bytes_per_sample_; }
   size_t num_measured() const { return measured_.size(); }
-  bool has_measured(const specs::Split& split) const;  // blocks that are cut like this
+  bool has_measured(specs::Split split) const;  // blocks that are cut like this
 
  private:
   struct Batch {

@@ -97,8 +97,11 @@ std::vector<Gap> gaps(const std::vector<MergedPoint>& points, const std::vector<
       continue;
     const Series* series = merged.records.front()->series("program");
     if (series == nullptr) continue;
-    const strategies::Program program = program_or_nothing(*series);
+    strategies::Program program = program_or_nothing(*series);
     if (program.calls.empty()) continue;
+    // A series does not say what hides the calls inside blocks.
+    if (const auto known = known_program(merged.point); known && merged.point.is_model_parallel())
+      program = *known;
     Gap& gap = all.emplace_back();
     gap.merged = &merged;
     add_measured(gap);

@@ -30,6 +30,9 @@ Executor::Executor(TrainingState& state, GradientGuard& guard, int64_t seed, int
       step_(first_step),
       recorder_(state.comm().device()) {
   model_.start_collective = [this](auto... call) { return start_inside_block(call...); };
+  model_.poll = [this] {
+    if (ablation_ == Ablation::none) last_->poll();
+  };
   model_.gather_counts = [this](const at::Tensor& own) { return gather_counts(own); };
   model_.loss_gradient = [this](at::ScalarType type) {
     const auto options = at::TensorOptions(model_.device()).dtype(type);
@@ -229,9 +232,9 @@ void Executor::recompute(const Instruction& instruction) {
   });
 }
 
-// The gradient of the block's output: received from the next stage, left by the next block, or, for the block
-// that returns the loss, the seed of backward. In that case the micro-batch's share of the loss is added to
-// the result.
+// The gradient of the block's output: received from the stage with the next part of the model, left by the
+// next block, or, for the block that returns the loss, the seed of backward. In that case the micro-batch's
+// share of the loss is added to the result.
 at::Tensor Executor::output_gradient(const Instruction& instruction, MicroBatch& micro_batch) {
   const at::Tensor& output = micro_batch.outputs[static_cast<size_t>(instruction.index)];
   if (instruction.from.buffer >= 0)
@@ -294,12 +297,10 @@ void Executor::backward(const Instruction& instruction) {
   release(instruction);
 }
 
-// Frees the micro-batch once nothing needs it any more. The gradients of parameters of later blocks may be
-// computed after those of the first one.
+// Frees the micro-batch once the backward of its first block is done: nothing needs it any more. Under every
+// schedule that is a micro-batch's last action.
 void Executor::release(const Instruction& instruction) {
-  MicroBatch& micro_batch = micro_batches_[instruction.micro_batch];
-  if (instruction.index == 0) micro_batch.is_through = true;
-  if (micro_batch.is_through && micro_batch.weights.empty()) micro_batches_.erase(instruction.micro_batch);
+  if (instruction.index == 0) micro_batches_.erase(instruction.micro_batch);
 }
 
 // The norm's sum is complete on every rank, so that all ranks come to the same decision.

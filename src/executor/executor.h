@@ -17,8 +17,8 @@ namespace shardmark {
 
 struct StepResult {
   // This rank's share of the loss: the mean over its micro-batches. The mean over ranks is the step's loss.
-  // In a pipeline only the last stage has a loss, which it multiplies by the number of stages, and the others
-  // have 0. A scalar on the device.
+  // In a pipeline only the stage with the last part of the model has a loss, which it multiplies by the
+  // number of stages, and the others have 0. A scalar on the device.
   at::Tensor loss;
   // The gradient norm before clipping, over all ranks that train together. Undefined if nobody asked for it.
   at::Tensor gradient_norm;
@@ -122,7 +122,6 @@ class Executor {
     std::vector<at::Tensor> inputs;   // [block]: detached from the autograd graph of the block before
     std::vector<at::Tensor> outputs;  // [block]
     std::map<int64_t, DeferredGradients> weights;  // [block]: for a backward in two parts
-    bool is_through = false;                       // the backward of its first block is done
   };
   std::map<int64_t, MicroBatch> micro_batches_;
   StepResult result_;

@@ -85,7 +85,7 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     const at::Tensor dup = gated.mul_(dhidden), dgate = at::silu_backward(dhidden.mul_(up), gate);
     dhidden.reset();
     at::Tensor dw1, dw3;
-    const auto add_first_gradients = [=] {
+    const auto add_first_gradients = [=, x = x.detach()] {
       const at::Tensor rows = x.index_select(0, token);
       add_gradient(w1, dgate, rows, ends);
       add_gradient(w3, dup, rows, ends);

@@ -59,19 +59,22 @@ struct SplitProduct : torch::autograd::Function<SplitProduct> {
       return is_projection ? std::pair(rows.t(), dy) : std::pair(dy.t(), rows);
     };
     const bool is_split = slots.model.deferred != nullptr;
-    // Without a split, this rounds as autograd does when it adds the gradients that are returned below.
+    // Fused kernels add to gradients by themselves. Else, without a split, this rounds as autograd does when
+    // it adds the gradients that are returned below.
+    const bool adds = is_split || (slots.model.fused && slots.model.fused->adds_gradients);
+    const at::Tensor kept = x.defined() ? x.detach() : x;
     const auto add = [=](const at::Tensor& input) {
       const auto [left, right] = product(input);
-      if (is_split)
+      if (adds)
         slots.weight.mutable_grad().addmm_(left, right);
       else
         slots.weight.mutable_grad().add_(at::mm(left, right));
       if (slots.bias != nullptr) slots.bias->mutable_grad().add_(slots.bias_gradient(dy));
     };
     if (of->region && dx.defined()) {
-      of->region->leave([=](const at::Tensor& again) { add(again.defined() ? again : x); });
+      of->region->leave([=](const at::Tensor& again) { add(again.defined() ? again : kept); });
     } else if (is_split) {
-      slots.model.deferred->push_back([=] { add(x); });
+      slots.model.deferred->push_back([=] { add(kept); });
     } else {
       const auto [left, right] = product(x);
       return {

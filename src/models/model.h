@@ -111,6 +111,8 @@ class Model {
                    const at::Tensor& in) const {
     start_collective(dimension, what, out, in)();
   }
+  // Makes progress on collectives that have started, for blocks that compute meanwhile.
+  std::function<void()> poll = [] {};
   GatherCounts gather_counts = [](const at::Tensor&) { return std::vector<int64_t>(); };
   // The gradient that the backward of the loss starts from, as a scalar of the given type. Blocks other than
   // the head use it, too, if they add to the loss. By default it is that of a single micro-batch.

@@ -69,13 +69,16 @@ void TensorRegion::begin_backward() {
 
 void TensorRegion::communicate(Collective what, const at::Tensor& out, const at::Tensor& in) {
   const auto wait = model_.start_collective(Dimension::tensor, what, out, in);
-  if (wait_for_input_) wait_for_input_();
+  if (wait_for_input_) std::exchange(wait_for_input_, nullptr)();
+  own_.reset();  // what is deferred may keep this region for long
   for (AddGradients& left : std::exchange(left_, {})) {
     AddGradients add = std::exchange(left, {});  // frees what it needs when it is done
-    if (model_.deferred == nullptr)
-      add(input_);
-    else
+    if (model_.deferred != nullptr) {
       model_.deferred->push_back([add = std::move(add), input = input_] { add(input); });
+      continue;
+    }
+    add(input_);
+    model_.poll();
   }
   input_.reset();
   wait();

@@ -27,6 +27,7 @@ class TensorRegion : public torch::CustomClassHolder {
   // For the backward of a layer, which calls this before it computes: starts the gather, if nobody has.
   void begin_backward();
   // Computes the gradients of a layer's parameters and adds them. `input` is undefined if layers keep it.
+  // What the function keeps must be detached: a tensor that knows how it was computed knows this region.
   using AddGradients = std::function<void(const at::Tensor& input)>;
   void leave(AddGradients add) { left_.push_back(std::move(add)); }
   // Starts a collective over tensor-parallel ranks, computes what layers have left, and waits. If backward

@@ -108,7 +108,7 @@ auto visit_member(const AxisRow& axis, P& point, Visit&& visit) {
 
 inline std::string recompute_in_words(int64_t every) {
   if (every == kGatheredInputs) return "gathered inputs";
-  return every == 1 ? "full" : "every " + std::to_string(every) + ". block";
+  return every == 1 ? "full" : "every " + std::to_string(every) + " blocks";
 }
 
 inline constexpr std::array kCommonAxes = {

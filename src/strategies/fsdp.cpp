@@ -199,14 +199,20 @@ void ShardedGradients::before(const Position& at) {
 
 // Where the first and the last part of the model are on one rank and share an embedding, the gradient of a
 // micro-batch is complete at the first part when that of the next has begun at the last. Such gradients are
-// added up in their slot, and reduced once.
+// added up in the type that is sent, and reduced once.
 void ShardedGradients::after(const Position& at) {
   for (const size_t group : at.complete) {
     const bool once = is_of_several_chunks(group);
-    if (once && !at.is_last) continue;
     Slot& slot = *slot_of_[group];
-    const Slice sent = step_.unit_in(slot.sent, group);
-    if (slot.sent != slot.memory) step_.copy(sent, step_.unit_in(slot.memory, group));
+    const Slice sent = step_.unit_in(slot.sent, group), memory = step_.unit_in(slot.memory, group);
+    if (slot.sent != slot.memory) {
+      if (once && !at.is_first)
+        step_.add(sent, memory);
+      else
+        step_.copy(sent, memory);
+      if (once) step_.zero(memory);
+    }
+    if (once && !at.is_last) continue;
     slot.reductions.push_back({group, step_.reduce(group, sent), once || at.is_first, at.is_last});
   }
 }

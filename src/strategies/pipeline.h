@@ -60,7 +60,8 @@ struct PipelineSchedule {
   OptionTable options;
   // The actions of one rank, for any number of ranks and of micro-batches from 1 on. Every chunk must add the
   // gradients of micro-batches in the order 0, 1, 2 ..., so that the sums equal those of plain gradient
-  // accumulation bit for bit.
+  // accumulation bit for bit, and those of a micro-batch in the order of backward, from the last chunk to the
+  // first.
   PipelineOrder (*order)(const Stage& stage, int64_t micro_batches);
   // The number of parts of the model on each rank.
   int64_t (*chunks)(const Options& options) = [](const Options&) { return int64_t{1}; };

@@ -161,8 +161,9 @@ double StepBuilder::bytes_of(const specs::BlockCall& call) const {
                              specs::bytes_of(call.element, input_.bytes));
 }
 
-// A block makes its calls one after the other and waits for each. Every call therefore has a start and a wait
-// of its own, right after the instruction of the block. Elements per sample become elements of a micro-batch.
+// A block starts its calls one after the other, and waits for them in the same order. Every call has a start
+// and a wait of its own, right after the instruction of the block. Elements per sample become elements of a
+// micro-batch.
 // The sums of gradients of inputs are hidden by the computation of those of parameters, if that follows at
 // once.
 void StepBuilder::call_inside_block(const std::vector<specs::BlockCall>& calls,
@@ -170,7 +171,9 @@ void StepBuilder::call_inside_block(const std::vector<specs::BlockCall>& calls,
   for (specs::BlockCall call : calls) {
     const ProcessGroup process_group = process_group_of(call);
     if (process_group.ranks == 1) continue;
-    if (!has_gradients_of_parameters && call.what != Collective::all_gather) call.hidden_by = 0;
+    // The first part of a split backward is half of it.
+    if (!has_gradients_of_parameters)
+      call.hidden_by = call.what == Collective::all_gather ? 2 * call.hidden_by : 0;
     const double bytes = bytes_of(call);
     call.numel += std::exchange(call.numel_per_sample, 0) * input_.samples;
     Operations made = start({{.what = call.what,

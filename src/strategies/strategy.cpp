@@ -200,15 +200,16 @@ std::string serving_impossible(const Point& point, Serving serving) {
 
 std::string layout_warning(const Point& point) {
   const TrainingPoint& t = point.training;
-  if (t.accumulation >= t.pipeline) return {};
   const PipelineSchedule& schedule = pipeline_schedule(t.schedule.name);
+  const int64_t filled = schedule.placement == Placement::v ? 2 * t.pipeline - 1 : t.pipeline;
+  if (t.accumulation >= filled) return {};
   const auto orders = schedule.orders(t.pipeline, chunks_of(t), t.accumulation);
   return fmt::format(
       "pipeline {} with accumulation {}: of the time of its stages {:.0f} % are the bubble of {}, where "
       "parts of the "
       "model take as long as each other; {} micro-batches or more make it smaller",
       t.pipeline, t.accumulation, 100 * timeline(orders, {}, schedule.placement).idle_share(),
-      t.schedule.name, t.pipeline);
+      t.schedule.name, filled);
 }
 
 Cost cost_of(const Program& program, const StepInput& input) {

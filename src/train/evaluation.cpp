@@ -43,7 +43,7 @@ Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const 
     Batch batch;
     executor.attempt([&] { batch = source.fetch(samples); });
     batch.wants_scores = true;
-    const at::Tensor scores = executor.evaluate(batch);  // in a pipeline only the last stage has scores
+    const at::Tensor scores = executor.evaluate(batch);  // in a pipeline one stage has scores
     if (count > 0 && scores.defined())
       executor.attempt([&] { sums.add(scores.narrow(0, 0, scores.size(0) / batch_size * count)); });
   }

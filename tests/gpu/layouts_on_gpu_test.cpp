@@ -48,7 +48,12 @@ TEST_F(LayoutsOnGpu, TensorAndContextRanksEqualSingle) {
   for (const std::string& model : {kDeep, kGrouped})
     for (const std::string strategy : {"ddp", "fsdp(shard=optimizer)"}) {
       expect_equal({.model = model, .strategy = strategy, .tensor = 2});
-      expect_equal({.model = model, .strategy = strategy, .tensor = 2, .sequence_parallel = true});
+      for (const int64_t recompute : {int64_t{0}, kGatheredInputs})
+        expect_equal({.model = model,
+                      .strategy = strategy,
+                      .recompute = recompute,
+                      .tensor = 2,
+                      .sequence_parallel = true});
       expect_equal({.model = model, .strategy = strategy, .context = 2});
     }
 }

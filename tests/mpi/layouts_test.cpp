@@ -116,11 +116,16 @@ TEST_F(Layouts, StateGoesOnUnderAnother) {
     setup.state->visit(State::all,
                        [&](const std::string& name, const at::Tensor& value) { (*to)[name] = value; });
   };
-  const Layout first{.model = kTied, .pipeline = 2, .schedule = "zero_bubble"};
+  const Layout first{.model = kTied, .pipeline = 2, .schedule = "zero_bubble"},
+      there_and_back{.model = kTied, .strategy = "fsdp", .pipeline = 2, .schedule = "zero_bubble_v"};
   Tensors state;
-  run(first, nullptr, &state);
+  run(there_and_back, nullptr, &state);
   Tensors expected;
   run(first, &state, &expected);
+  Tensors again;
+  run(there_and_back, &state, &again);
+  for (const auto& [name, value] : expected)
+    EXPECT_LE((again.at(name) - value).abs().max().item<double>(), 1e-9) << name;
   for (const std::string strategy : {"fsdp", "zero3", "ddp"}) {
     Layout other{.model = kTied, .strategy = strategy, .pipeline = comm->size() / 2};
     other.accumulation =

@@ -143,8 +143,7 @@ TEST_F(PipelineMemory, OfExpertsOfTensorRanks) {
       }
 }
 
-// Inputs that are gathered again take less memory, as the formula says, also in a pipeline, whose stages keep
-// several micro-batches.
+// Inputs that are gathered again take less memory, as the formula says.
 TEST_F(PipelineMemory, OfTensorRanksThatGatherInputsAgain) {
   for (const char* model :
        {"gpt2(layers=4, width=64, heads=4, sequence=64, vocabulary=64)",

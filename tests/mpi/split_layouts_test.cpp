@@ -244,7 +244,7 @@ int64_t operations_of_two_steps(const Layout& layout, Communicator& comm, int64_
 // makes the rest of the calls of both steps as the others do.
 TEST_F(Layouts, ARankThatFailsWhileACallIsUnderWayLeavesNoneWaiting) {
   for (const bool sequence_parallel : {false, true}) {
-    const Layout layout{.model = kSplitGpt2,
+    const Layout layout{.model = sequence_parallel ? kSplitGpt2 : kSplitMoe,
                         .strategy = "single",
                         .accumulation = 2,
                         .recompute = sequence_parallel ? kGatheredInputs : 0,
@@ -342,7 +342,9 @@ TEST_F(Layouts, EvaluationIsThatOfOneRank) {
   expect_same({.model = kSplitGpt2, .tensor = 2});
   expect_same({.model = kSplitGpt2, .tensor = 2, .sequence_parallel = true});
   expect_same({.model = kSplitGpt2, .context = 2});
+  expect_same({.model = kSplitGpt2, .recompute = kGatheredInputs, .tensor = 2, .sequence_parallel = true});
   expect_same({.model = kSplitGpt2, .pipeline = 2});
+  expect_same({.model = kSplitGpt2, .pipeline = 2, .schedule = "zero_bubble_v"});
 }
 
 // Tensor-parallel ranks with the same activations must drop the same elements. Otherwise the sum of their
@@ -369,11 +371,14 @@ TEST_F(Layouts, OfBothTensorAndContext) {
   if (comm->size() < 4) GTEST_SKIP() << "4 ranks";
   for (const std::string& model : {kSplitGpt2, kSplitTied, kSplitLlama, kSplitMoe})
     for (const bool sequence_parallel : {false, true})
-      expect_equal({.model = model,
-                    .strategy = "zero3",
-                    .tensor = 2,
-                    .sequence_parallel = sequence_parallel,
-                    .context = 2});
+      for (const int64_t recompute : {int64_t{0}, kGatheredInputs})
+        if (sequence_parallel || recompute == 0)
+          expect_equal({.model = model,
+                        .strategy = "zero3",
+                        .recompute = recompute,
+                        .tensor = 2,
+                        .sequence_parallel = sequence_parallel,
+                        .context = 2});
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
+#include <set>
 
 #include "pipeline_testing.h"
 #include "strategies/serving.h"
@@ -199,6 +201,52 @@ TEST(StagesTogether, RanksThatWaitForEachOther) {
   both.push_back(stage(1));
   EXPECT_EQ(wrong_between(both, Serving::own),
             "these wait for ever: stage 0 after its step begins, stage 1 after its step begins");
+}
+
+// On one communicator a rank sends to one other rank, or receives from one, whatever the schedule: its
+// messages stay in order, and none waits for another pair's.
+TEST(StagesTogether, HaveALaneForEachPairAndDirection) {
+  for (const char* schedule : kPipelineSchedules)
+    for (int64_t stages = 2; stages <= 9; ++stages) {
+      Drawn layout{"ddp", schedule};
+      layout.stages = stages, layout.micro_batches = 3;
+      layout.chunks = usual_chunks(schedule);
+      layout.layers = stages * layout.chunks;
+      for (const Program& program : programs_of(point_of(layout), 0, false)) {
+        std::map<int64_t, std::set<std::pair<bool, int64_t>>> uses;  // [lane]: (sends, other rank)
+        for (const CollectiveCall& call : program.calls)
+          if (call.what == Collective::send_recv && !call.group)
+            uses[call.lane].emplace(call.in.numel > 0, call.root.value());
+        EXPECT_FALSE(uses.empty());
+        for (const auto& [lane, of_lane] : uses)
+          EXPECT_EQ(of_lane.size(), 1u) << schedule << ", " << stages << " stages, lane " << lane;
+      }
+    }
+}
+
+// Whole backwards hide the sums of tensor ranks and their second gathers behind equally many products. The
+// first part of a split one, which takes half as long, hides the gathers alone.
+TEST(StagesTogether, HideWhatABlockExchangesBehindItsProducts) {
+  std::map<std::string, std::pair<double, double>> hidden_by;  // [schedule]: the most of a gather, of a sum
+  for (const char* schedule : {"1f1b", "zero_bubble"}) {
+    Drawn layout{"ddp", schedule};
+    layout.tensor = 2;
+    Point point = point_of(layout);
+    point.training.sequence_parallel = true;
+    point.training.recompute = kGatheredInputs;
+    auto& [of_gather, of_sum] = hidden_by[schedule];
+    for (const Program& program : programs_of(point, 0, false))
+      for (const CollectiveCall& call : program.calls) {
+        if (!call.inside_block) continue;
+        double& most = call.what == Collective::all_gather ? of_gather : of_sum;
+        most = std::max(most, call.inside_block->hidden_by);
+      }
+  }
+  EXPECT_DOUBLE_EQ(hidden_by["1f1b"].first, hidden_by["1f1b"].second);
+  EXPECT_GT(hidden_by["1f1b"].first, 0.1);
+  EXPECT_LE(hidden_by["1f1b"].first, 0.5);
+  EXPECT_DOUBLE_EQ(hidden_by["zero_bubble"].first, 2 * hidden_by["1f1b"].first);
+  EXPECT_EQ(hidden_by["zero_bubble"].second, 0);
 }
 
 }  // namespace
