@@ -34,6 +34,11 @@ std::string with_unit(const OverviewTable& table, const Row& row, std::string_vi
   return text + (unit.empty() ? "" : " " + unit);
 }
 
+// Says in words what the mark on these cells says.
+std::string doubt_of(const OverviewTable& table, const Row& row, std::string_view name) {
+  return text_of(table, row, name).ends_with(kMark) ? "; its measurement has a warning" : "";
+}
+
 double number_of(const OverviewTable& table, const Row& row, std::string_view name) {
   const auto c = column_of(table, name);
   return c && row[*c].value.is_number() ? row[*c].value.get<double>() : std::nan("");
@@ -80,16 +85,17 @@ std::string of_fastest(const OverviewTable& table, const char* what, const char*
 std::string of_collectives(const OverviewTable& table) {
   const auto [group, row] = largest(table, "busbw");
   if (row == nullptr) return "";
-  return fmt::format("{}{} reaches the highest bus bandwidth, {}.", in_setting(*group), (*row)[0].text,
-                     with_unit(table, *row, "busbw"));
+  return fmt::format("{}{} reaches the highest bus bandwidth, {}{}.", in_setting(*group), (*row)[0].text,
+                     with_unit(table, *row, "busbw"), doubt_of(table, *row, "busbw"));
 }
 
 std::string of_together(const OverviewTable& table) {
   const auto [group, row] = largest(table, "/ longer");
   if (row == nullptr) return "";
   return fmt::format(
-      "{}beside {}, both together take {} times as long as the longer one alone, the most of all.",
-      in_setting(*group), (*row)[0].text, with_unit(table, *row, "/ longer"));
+      "{}beside {}, both together take {} times as long as the longer one alone, the most of all{}.",
+      in_setting(*group), (*row)[0].text, with_unit(table, *row, "/ longer"),
+      doubt_of(table, *row, "/ longer"));
 }
 
 std::string of_largest(const OverviewTable& table) {

@@ -5,6 +5,7 @@
 #include "analysis/frame/known.h"
 #include "analysis/frame/quantities.h"
 #include "analysis/frame/training_columns.h"
+#include "analysis/stats/ranking.h"
 #include "analysis/table/cells.h"
 #include "analysis/tables/tables.h"
 
@@ -73,6 +74,15 @@ auto ratio_of(double Measures::*measure) {
 
 constexpr const char* kSpeedUp = "the baseline's time / the row's.";
 
+Cell step_speed_up(const Variant& row) {
+  Cell cell = ratio_of(&Measures::step_s)(row);
+  if (row.merged == row.baseline) return cell;
+  PointList both = {row.merged, row.baseline};
+  if (both[1]->measures.step_s < both[0]->measures.step_s) std::swap(both[0], both[1]);
+  if (num_perhaps_fastest(both) > 1) cell.text += " ?";
+  return cell;
+}
+
 ColumnsOf<Variant> time_columns() {
   return {{{"over", "", false}, [](const auto& row) { return cells::words(row.merged->transport); }},
           {{"optimization", "", false},
@@ -96,7 +106,10 @@ ColumnsOf<Variant> time_columns() {
           {{"time", "ms", true, false, "step"},
            [](const auto& row) { return cell_of(quantity("step"), *row.merged); },
            std::string(quantity("step").definition)},
-          {{"speed-up", "x", true, false, "step"}, ratio_of(&Measures::step_s), kSpeedUp}};
+          {{"speed-up", "x", true, false, "step"},
+           step_speed_up,
+           std::string(kSpeedUp) +
+               " ?: the launches do not show which of the two is faster; fewer than 3 never do."}};
 }
 
 ColumnsOf<Variant> byte_columns() {

@@ -168,6 +168,8 @@ struct BlockSpec {
   double activation_elements = 0;
   std::vector<int64_t> output_shape = {};  // of one sample; several samples multiply the first dimension
   double working_elements = 0, logits = 0, indices = 0;
+  // Of working_elements, and cut by channel: what is freed before the gradients of parameters are computed.
+  double freed_elements = 0;
   std::vector<Region> regions = {};
   std::optional<ExpertTokens> expert_tokens = {};
   CutElements activations_cut = {}, working_cut = {};

@@ -154,6 +154,7 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
       part_of(block.activation_elements, block.activations_cut, split) / context + gathered - again;
   block.working_elements =
       part_of(block.working_elements, block.working_cut, split) / context + gathered + most_again;
+  block.freed_elements /= tensor * context;
   block.deferred_elements = part_of(block.deferred_elements, block.deferred_cut, split) / context;
   block.made_at_once = part_of(block.made_at_once, block.made_cut, split);
   if (block.targets_of_cut > 0) block.logits /= tensor;

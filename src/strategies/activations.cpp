@@ -50,8 +50,10 @@ class Activations {
   // already freed a quarter of its working memory, or when it adds up the gradients of its inputs.
   double working(int64_t b) const {
     const double work = batch_ * at(b).working_elements * element_, matrices = experts_[size_t(b)] * element_;
-    return std::max({work + parameter_bytes(b), 0.75 * work + matrices, inputs_of_experts(b) + matrices,
-                     at_end(b), batch_ * at(b).logits * bytes_beside_logit(b)});
+    const double freed = batch_ * at(b).freed_elements * element_;
+    return std::max({work, work - freed + parameter_bytes(b), 0.75 * work + matrices,
+                     inputs_of_experts(b) + matrices, at_end(b),
+                     batch_ * at(b).logits * bytes_beside_logit(b)});
   }
   // The same for a backward whose gradients of matrix products are computed later.
   double working_of_first_part(int64_t b) const {

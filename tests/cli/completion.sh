@@ -83,7 +83,7 @@ zpty -w shell "PROMPT='%% ' fpath=($PWD \$fpath); autoload -Uz compinit; compini
 until [[ $line == *ready* ]]; do zpty -r shell line; done
 zpty -n -w shell "$1"$'\t\t'
 shift
-for ((try = 0; try < 600 && $#; ++try)); do
+for ((try = 0; try < 6000 && $#; ++try)); do
   if zpty -r -t shell line; then said+=${line//$'\e'\[[0-9;?]#[a-zA-Z]/}; else sleep 0.1; fi
   while [[ $# -gt 0 && $said == *$1* ]]; do shift; done
 done

@@ -117,7 +117,7 @@ segments() { local pid; for pid in $(ranks "$1"); do grep -so '/dev/shm/vader_se
 starts() {
   "$program" launch suites/tiny.yaml -n 2 -o "$dir/$1.h5" >out 2>&1 &
   launched=$!
-  for ((i = 0; i < 12000; ++i)); do
+  for ((i = 0; i < 60000; ++i)); do
     if grep -qs '"began"' "$1.h5.journal"; then break; fi
     kill -0 $launched || { said=$(cat out); fail "the launch ended"; }
     sleep 0.01

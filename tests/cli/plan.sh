@@ -127,6 +127,20 @@ printf 'training: {model: {gpt2: {sequence: 32}}, data: {text: {files: "none/*.t
 [[ $(wc -l <"$dir/err") == 1 ]] && grep -qF "no file matches 'none/*.txt' from $PWD or $dir; a run here would be refused" "$dir/err" ||
   fail "data that are not there: $(cat "$dir/err")"
 
+# So are tokens that were cut, and documents without the token that they begin with.
+python3 - "$dir" <<'P'
+import struct, sys
+header = struct.pack("<256i", 20240520, 1, 4000, *[0] * 253)
+open(sys.argv[1] + "/cut.bin", "wb").write(header + bytes(1000))
+open(sys.argv[1] + "/whole.bin", "wb").write(header + bytes(8000))
+P
+for data in "cut.bin" "whole.bin, documents: packed, begin: 9"; do
+  printf 'training: {model: {gpt2: {sequence: 32}}, data: {tokens: {files: %s}}, strategy: ddp, batch_size: 2}\n' "$data" >"$dir/tokens.yaml"
+  "$shardmark" plan "$dir/tokens.yaml" >"$dir/out" 2>"$dir/err" || fail "plan of tokens in $data: $(cat "$dir/err")"
+  [[ $(wc -l <"$dir/err") == 1 ]] && grep -qF "${data%%,*}" "$dir/err" && grep -qF "; a run here would be refused" "$dir/err" ||
+    fail "tokens in $data: $(cat "$dir/err")"
+done
+
 # A step that would take minutes to plan is refused, and the error says which values work. run and train use the same
 # check.
 for pipeline in 1 2; do

@@ -118,10 +118,10 @@ runs "${mpi[@]}" "$program" run short.yaml -o quiet.h5 --resume; ends 0; has "0 
 # characters. The command that resumes a study can be typed as it is printed, whichever program started the ranks.
 hint() { "$program" report "$1" | tr '\n' ' ' | tr -s ' ' | sed -n "s/.*resume on $2 with: \(.* --resume\).*/\1/p"; }
 stopped() {    # STUDY COMMAND...: ended by a signal after its first point
-  local study=$1 i; shift
+  local study=$1; shift
   "$@" >out 2>&1 &
   local started=$!
-  for ((i = 0; i < 3000; ++i)); do if grep -qs '"ended"\|"outcome":"ok"' "$study.journal"; then break; fi; sleep 0.02; done
+  PAUSE=0.02 wait_for 600 "a point of $study" grep -qs '"ended"\|"outcome":"ok"' "$study.journal"
   kill -TERM $started
   wait $started && fail "it was not stopped: $(cat out)"
   said=$(cat out)

@@ -19,7 +19,7 @@ model='mlp(features=8, width=8, layers=3, classes=4)'
 ranks() {  # STATUS FLAG...: runs on two ranks
   local expected=$1 status=0
   shift
-  timeout 300 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2 "${loaded[@]}" "$@" \
+  timeout 600 mpirun --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 2 "${loaded[@]}" "$@" \
     >out 2>err || status=$?
   [[ $status == "$expected" ]] || fail "$*: exit status $status instead of $expected"
 }

@@ -17,7 +17,7 @@ load_program "$(realpath "$program")" "$dir/tools"
 
 as_root=()
 [ "$(id -u)" = 0 ] && as_root=(--allow-run-as-root)
-ranks() { local n=$1; shift; timeout 300 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "${loaded[@]}" "$@"; }
+ranks() { local n=$1; shift; timeout 600 mpirun "${as_root[@]}" -q --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$n" "${loaded[@]}" "$@"; }
 
 cat >"$dir/s.yaml" <<'Y'
 name: s

@@ -133,8 +133,8 @@ no_session() { [[ -z $(find "$TMPDIR" -mindepth 1 -not -name 'ompi.*' -not -name
 
 nothing_left() {
   within 30 none_marked "$mark" || fail "$kind: left behind: $(ps -o pid,stat,args -p "$(ours | paste -sd,)")"
-  within 10 nothing_in_memory || fail "$kind: left in /dev/shm: $(left_in_memory)"
-  within 10 no_session || fail "$kind: session files left behind: $(find "$TMPDIR" -mindepth 1)"
+  within 120 nothing_in_memory || fail "$kind: left in /dev/shm: $(left_in_memory)"
+  within 120 no_session || fail "$kind: session files left behind: $(find "$TMPDIR" -mindepth 1)"
 }
 
 # check_kept [--points N ...]: everything that was finished before the fault exists and is readable.

@@ -14,7 +14,7 @@ else
   group=/sys/fs/cgroup/memory/shardmark$$ limit_file=memory.limit_in_bytes swap_file=memory.swappiness events=memory.oom_control
 fi
 mkdir "$group" 2>/dev/null || skip "the kernel or container allows no cgroup of one's own"
-remove_group() { within 10 rmdir "$group"; }
+remove_group() { within 120 rmdir "$group"; }
 at_end+=(remove_group)
 [[ -w $group/$limit_file ]] || skip "no memory controller for cgroups of one's own"
 echo 0 >"$group/$swap_file" 2>/dev/null

@@ -71,6 +71,12 @@ TEST_F(Diverging, IsWrongInEveryLayout) {
   expect_wrong(tensor);
   tensor.sequence_parallel = true;
   expect_wrong(tensor);
+  const std::string mixture =
+      "moe(layers=2, width=24, heads=2, kv_heads=2, inner=20, sequence=12, vocabulary=37, experts=4)";
+  Layout expert{mixture}, cut{mixture};
+  expert.expert = cut.tensor = 2;
+  expect_wrong(expert);
+  expect_wrong(cut);
 }
 
 // In fp64, the first steps of this training are finite.

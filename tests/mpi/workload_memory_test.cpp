@@ -61,6 +61,9 @@ TEST_F(MemoryOfOneRank, ActivationsOfSmallModelsAreWithinATenth) {
       "llama(layers=4, width=128, heads=4, kv_heads=4, inner=384, sequence=128, vocabulary=512, tied=false)";
   for (const Case& one : {Case{"mlp(layers=4)", 64},
                           {"mlp(layers=6, width=512)", 16},
+                          {"mlp(features=16, width=64, layers=2)", 4},
+                          {"mlp(features=16, width=64, layers=2)", 16},
+                          {"mlp(features=16, width=64, layers=2)", 1024},
                           {small_llama, 1},
                           {small_llama, 1, 2},
                           {"gpt2(layers=4, width=256, heads=4, sequence=128, vocabulary=256)", 1},

@@ -124,6 +124,21 @@ TEST(Bubble, IsThatOfThePapers) {
   EXPECT_NEAR(bubble_of("zero_bubble", 8, 0.8), 1 + 1.2 - 0.8, 1e-9);
 }
 
+// The table shows it beside the whole time for which ranks wait for other stages.
+TEST(Bubble, IsAColumnOfTheLayouts) {
+  Record pipeline = record_of("1f1b", 4), whole = training_record("ddp", 2, 2, 200);
+  pipeline.measures.exposed_pipeline_s = 4;
+  whole.point.training.accumulation = 2;
+  pipeline.point.training.model = whole.point.training.model;
+  for (Record* record : {&pipeline, &whole}) record->id = point_id(record->point);
+  const std::vector<StudyData> studies = {study_of({pipeline, whole})};
+  const auto points = merge_repeats(studies);
+  const Table table = layouts_table(points);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_NEAR(cell(table, 0, "waiting for stages").value.get<double>(), 4, 1e-9);
+  EXPECT_NEAR(cell(table, 0, "waiting for bubble").value.get<double>(), 3, 1e-9);
+}
+
 // A prediction for zero_bubble uses the measured time of the gradients of parameters. Only points whose
 // schedule splits the backward have that time.
 TEST(TimesOfBlocks, KeepWhatTheGradientsOfParametersTake) {

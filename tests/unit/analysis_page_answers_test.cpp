@@ -57,6 +57,15 @@ TEST(PageAnswers, OfCollectivesTheHighestBandwidth) {
   EXPECT_THAT(page, HasSubstr("all_gather reaches the highest bus bandwidth, 10.5 GB/s."));
 }
 
+// The screen marks a doubtful number, and the sentence says it in words.
+TEST(PageAnswers, OfADoubtfulBandwidthSayThatItIs) {
+  Record doubtful = collective_record("all_gather", 2, 1 << 20, true, 1e-4);
+  doubtful.measures.step_low_s = 0.1 * doubtful.measures.step_s;
+  doubtful.measures.step_high_s = 10 * doubtful.measures.step_s;
+  EXPECT_THAT(page_with({collective_record("all_reduce", 2, 1 << 20, true, 1e-3), doubtful}),
+              HasSubstr("the highest bus bandwidth, 10.5 GB/s; its measurement has a warning."));
+}
+
 TEST(PageSections, WithoutAFindingAreALine) {
   const std::string page = page_with({training_record("ddp", 1, 8, 0.1), training_record("ddp", 2, 8, 0.11)});
   EXPECT_THAT(page, HasSubstr("<h2 id='scaling'>Scaling</h2>"));

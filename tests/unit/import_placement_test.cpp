@@ -80,6 +80,17 @@ TEST(ImportRanks, ThatAreLostAreNamed) {
               HasSubstr("3 ranks are listed, but each process has 4"));
 }
 
+// The name of a device may end where the line was cut.
+TEST(ImportRanks, WithAPartOfADevicesNameAreRefused) {
+  const auto line = [](int64_t rank, const std::string& name) {
+    return rank_line(rank, "a", rank, "", name);
+  };
+  EXPECT_THAT(import_error({log_of(line(0, "NVIDIA H100 80GB HBM3") + line(1, "NVIDIA H1"))}),
+              AllOf(HasSubstr("a.log:3: the device of rank 1 is called 'NVIDIA H1'"), HasSubstr("was cut")));
+  const Contents two = contents_of(log_of(line(0, "NVIDIA H100 NVL") + line(1, "NVIDIA H100 PCIe")));
+  EXPECT_THAT(two.warnings, IsEmpty());
+}
+
 TEST(ImportRanks, OfADamagedLineAreRefused) {
   const std::string first = rank_line(0, "node-a", 0);
   const std::string damaged[] = {

@@ -57,6 +57,20 @@ void require_each_once(const std::vector<NcclRank>& listed, int64_t per_listed) 
                     listed.back().place, listed.back().rank, few(missing)));
 }
 
+// A line that was cut inside the name of its device has a part of another rank's, which no other rank has.
+void require_whole_names(const std::vector<NcclRank>& listed) {
+  std::map<std::string, int64_t> ranks_of;  // [name]
+  for (const NcclRank& one : listed) ++ranks_of[one.name];
+  for (const NcclRank& one : listed) {
+    const auto next = ranks_of.upper_bound(one.name);
+    if (ranks_of[one.name] == 1 && next != ranks_of.end() && next->first.starts_with(one.name))
+      throw UsageError(fmt::format(
+          "{}the device of rank {} is called '{}', and that of others '{}': a line of the log was cut; mend "
+          "the line, or leave the file out",
+          one.place, one.rank, one.name, next->first));
+  }
+}
+
 }  // namespace
 
 bool lists_rank(const std::vector<std::string_view>& words) {
@@ -109,6 +123,7 @@ NcclPlacement nccl_placement(std::vector<NcclRank> listed, const Given& given, i
   std::stable_sort(listed.begin(), listed.end(),
                    [](const NcclRank& one, const NcclRank& other) { return one.rank < other.rank; });
   require_each_once(listed, per_listed);
+  require_whole_names(listed);
   std::map<std::string, int64_t> nodes_of;  // by host name: the largest possible number of nodes
   std::map<std::pair<std::string, std::string>, int64_t> entries;  // number of entries by (host, device)
   std::map<std::tuple<std::string, std::string, std::string>, const NcclRank*> on_bus;

@@ -28,15 +28,17 @@ ModelTable mlp_table(const Options& options) {
     }
     table.groups.push_back({name, {std::move(weight), std::move(bias)}, i, i});
     // What a layer keeps: the input and output of GELU, or the last layer's log-probabilities. Backward needs
-    // the gradients of both and of the layer's input. The gradient of a weight needs the layer's input, which
+    // the gradients of both and of the layer's input, which the first layer has not; it frees that of the
+    // output before it computes that of the weight. The gradient of a weight needs the layer's input, which
     // for the first layer is the sample itself, and the gradient of GELU's input.
     const auto width = static_cast<double>(out);
     BlockSpec block{.name = name,
                     .forward_flops = 2.0 * static_cast<double>(in * out),
                     .activation_elements = is_last ? width : 2 * width,
                     .output_shape = is_last ? std::vector<int64_t>{} : std::vector<int64_t>{1, out},
-                    .working_elements = is_last ? 0 : 3 * width,
+                    .working_elements = is_last ? 0 : (i == 0 ? 2 : 3) * width,
                     .logits = is_last ? width : 0,
+                    .freed_elements = is_last || i > 0 ? 0 : width,
                     .deferred_elements = width + (i == 0 ? 0 : static_cast<double>(in))};
     block.regions = {by_outputs ? Region{.enters = i == 0 ? 0 : in, .flops = block.forward_flops}
                                 : Region{.leaves = out}};
