@@ -62,6 +62,8 @@ std::string neighbours_text(const specs::Mesh& mesh, Dimension dimension) {
     if (ranks > 1) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", name, ranks);
   };
   if (dimension == Dimension::tensor) return text;
+  if (dimension == Dimension::expert && mesh.has_experts_on_tensor_ranks())
+    return fmt::format("expert {}", mesh.expert);  // consecutive ranks
   if (mesh.pipeline_inside) add("pipeline", mesh.pipeline);
   if (dimension == Dimension::context)
     add("context", mesh.context);

@@ -334,7 +334,7 @@ std::vector<TrainingState::Own> TrainingState::own() {
     const specs::ProcessGroup& group = program().layout[number].process_group;
     const specs::ProcessGroup within{group.ranks, std::max<int64_t>(1, group.stride / copies.stride)};
     const bool has_own_experts = model_.table().groups[number].has_own_experts();
-    const specs::ProcessGroup experts{has_own_experts ? mesh_.expert : 1, 1};
+    const specs::ProcessGroup experts{has_own_experts ? mesh_.expert_neighbours() : 1, 1};
     std::vector<int> holders;
     for (int64_t other = 0; other < copies.ranks; ++other)
       if (within.index_of(other) == within.index_of(place) &&

@@ -36,8 +36,9 @@ class RuledChoices {
   RuledChoices(const Model& model, const specs::MoeShape& shape, int64_t layer)
       : model_(model), shape_(shape), layer_(layer), moved_(specs::moved_in_a_step(shape.routing)) {}
 
-  // For num_tokens tokens of whole samples: int64 [num_tokens, top_k].
-  at::Tensor operator()(int64_t num_tokens) {
+  // For num_tokens tokens, which are those of whole samples or of a tensor rank's one of `parts` of them:
+  // int64 [num_tokens, top_k].
+  at::Tensor operator()(int64_t num_tokens, int64_t parts) {
     if (!of_sample_.defined()) {
       const int64_t tokens = model_.table().sample.tokens();
       const std::vector<int64_t> experts =
@@ -45,7 +46,8 @@ class RuledChoices {
       const at::Tensor of_all = at::tensor(experts, at::kLong).view({1, tokens, shape_.top_k});
       of_sample_ = own_tokens(model_.table().split, of_all).squeeze(0).to(model_.device());
     }
-    const at::Tensor choices = of_sample_.repeat({num_tokens / of_sample_.size(0), 1});
+    const at::Tensor of_all = of_sample_.repeat({num_tokens * parts / of_sample_.size(0), 1});
+    const at::Tensor choices = parts > 1 ? own_rows(model_, of_all) : of_all;
     return moved_ == 0 ? choices : choices.add(model_.step * moved_).remainder_(shape_.experts);
   }
 
@@ -67,21 +69,33 @@ struct Mixture {
 
   // Tensor-parallel ranks share the inner channels of each expert. All have all tokens and all logits, so
   // that they choose alike; each weights what its channels make of a token, and their gradients of the logits
-  // add up.
+  // add up. If ranks share whole experts, each chooses for its own tokens.
   at::Tensor operator()(const at::Tensor& normed) const {
-    const LayerInput in = copy_to_tensor_region(model, normed, /*keeps_input=*/true);
-    const at::Tensor logits = copy_to_tensor_region(model, router(normed), /*keeps_input=*/true).x;
+    const specs::Split& split = model.table().split;
+    if (split.expert == 1) {
+      const LayerInput in = copy_to_tensor_region(model, normed, /*keeps_input=*/true);
+      const at::Tensor logits = copy_to_tensor_region(model, router(normed), /*keeps_input=*/true).x;
+      const at::Tensor y = of_experts(in, logits);
+      return reduce_from_tensor_region(model, shared ? y + shared(in) : y);
+    }
+    if (!shared) return of_experts(normed, router(normed));
+    const at::Tensor of_shared =
+        reduce_from_tensor_region(model, shared(copy_to_tensor_region(model, normed)));
+    return of_experts(normed, router(normed)) + of_shared;
+  }
+
+  at::Tensor of_experts(const LayerInput& in, const at::Tensor& logits) const {
+    const specs::Split& split = model.table().split;
+    const int64_t num_tokens = logits.size(0), parts = split.token_ranks_of_experts() / split.context;
     const Routing routing =
-        choices ? routed_to((*choices)(logits.size(0)), logits) : routed(logits, shape.top_k);
+        choices ? routed_to((*choices)(num_tokens, parts), logits) : routed(logits, shape.top_k);
     const at::Tensor tokens = routing.ends.to(at::kLong).diff(1, 0, at::zeros({1}, load.options()));
     const specs::SampleShape& sample = model.table().sample;
     const int64_t capacity =
         specs::expert_capacity(shape, sample.tokens()) * (logits.size(0) / sample.tokens());
-    if (!model.recompute && model.table().split.tensor_index == 0)
-      load.add_(capacity > 0 ? tokens.clamp_max(capacity) : tokens);
-    at::Tensor y = experts_over_ranks(in, w1, w3, w2, routing, tokens, capacity, model);
-    if (shared) y = y + shared(in);
-    y = reduce_from_tensor_region(model, y);
+    const bool counts = split.expert > 1 || split.tensor_index == 0;  // else others have the same tokens
+    if (!model.recompute && counts) load.add_(capacity > 0 ? tokens.clamp_max(capacity) : tokens);
+    const at::Tensor y = experts_over_ranks(in, w1, w3, w2, routing, tokens, capacity, model);
     return shape.aux_loss > 0 ? AddToLoss::apply(y, penalty(logits, tokens), model) : y;
   }
 

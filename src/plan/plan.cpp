@@ -99,10 +99,11 @@ std::string layout_if_it_fits(Point point, double memory_bytes) {
 }
 
 // The point's number of ranks that share experts, and larger ones that divide the experts of its model. With
-// tensor parallelism, 1 alone.
+// tensor parallelism, 1 alone unless the point has sequence_parallel.
 std::vector<int64_t> expert_ranks_to_try(const Point& point, int64_t tensor) {
-  if (tensor > 1) return {1};
+  if (tensor > 1 && !point.training.sequence_parallel) return {1};
   std::vector<int64_t> ranks = {point.training.expert};
+  if (tensor > 1 && ranks.front() > 1) ranks.push_back(1);  // each expert is cut
   if (const OptionValue* const option = point.training.model.options.find("experts")) {
     const auto experts = option->get<int64_t>();
     for (int64_t more = ranks.front() + 1; more <= std::min(experts, point.ranks); ++more)

@@ -43,7 +43,7 @@ struct Mesh {
   bool pipeline_inside = false;  // pp-dp
   int64_t tensor = 1;            // ranks that share every block
   int64_t context = 1;           // ranks that share every sequence
-  int64_t expert = 1;            // ranks that share the experts of every layer; divides the copies
+  int64_t expert = 1;            // ranks that share the experts of every layer
 
   // Ranks that have the same part of the model and different tokens. Ranks that share a sequence are
   // neighbours.
@@ -55,12 +55,17 @@ struct Mesh {
   }
   // Experts are divided over neighbours among the copies, and the ranks that have the same experts are as far
   // apart as there are neighbours. Together they are the copies: Megatron-LM's expert and expert-data groups.
-  ProcessGroup expert_group() const { return {expert, copies().stride}; }
+  // With tensor parallelism, all tensor ranks of these neighbours have experts of their own (Megatron-LM's
+  // expert-tensor-parallel size of 1).
+  ProcessGroup expert_group() const { return {expert, has_experts_on_tensor_ranks() ? 1 : copies().stride}; }
+  bool has_experts_on_tensor_ranks() const { return expert > 1 && tensor > 1; }
+  // How many ranks of the copies share experts.
+  int64_t expert_neighbours() const { return has_experts_on_tensor_ranks() ? expert / tensor : expert; }
   ProcessGroup expert_copies() const { return expert_copies_among(copies().ranks); }
   // The ranks that have the same experts, among `neighbours` ranks of the copies. That number divides the
   // ranks that share experts, or is a multiple of it.
   ProcessGroup expert_copies_among(int64_t neighbours) const {
-    return {std::max<int64_t>(1, neighbours / expert), copies().stride * expert};
+    return {std::max<int64_t>(1, neighbours / expert_neighbours()), copies().stride * expert_neighbours()};
   }
   ProcessGroup process_group_of(Dimension dimension) const {
     return dimension == Dimension::tensor     ? tensor_group()

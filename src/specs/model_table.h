@@ -33,6 +33,10 @@ struct Split {
   bool gathers_again = false;
   // The number of ranks over which tokens are sharded between regions.
   int64_t token_ranks() const { return context * (sequence_parallel ? tensor : 1); }
+  // The same of a mixture's MLP, and the number over which the channels of each expert are. Ranks that share
+  // experts have whole ones, and each sends them its own tokens.
+  int64_t token_ranks_of_experts() const { return expert > 1 ? token_ranks() : context; }
+  int64_t channel_ranks_of_experts() const { return expert > 1 ? 1 : tensor; }
   bool operator==(const Split&) const = default;
 };
 
@@ -144,6 +148,9 @@ struct ExpertTokens {
   int64_t experts = 0, copies = 0, width = 0, capacity = 0;
   std::vector<double> shares = {};
   double kept_of_row = 0, working_of_row = 0, deferred_of_row = 0;
+  // Per sample, of an expert of all tokens: the FLOPs of the products that read its input; 0 if there is
+  // none.
+  double shared_flops = 0;
   bool needs_all_tokens = false, has_aux_loss = false;
   // The copies that go to the experts of the busiest of this many ranks, in multiples of the mean; 1 if the
   // router decides.

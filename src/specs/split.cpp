@@ -84,7 +84,7 @@ class RegionCalls {
   // models/dispatch.cpp. If experts have a capacity, every rank sends that many to each, and nothing is told.
   void add_expert_tokens(BlockSpec& block) const {
     const int64_t experts = block.expert_tokens->experts;
-    const int64_t copies = of_own_tokens(block.expert_tokens->copies);
+    const int64_t copies = block.expert_tokens->copies / split_.token_ranks_of_experts();
     const int64_t width = block.expert_tokens->width;
     if (const int64_t capacity = block.expert_tokens->capacity; capacity > 0) {
       const What exchange{Collective::all_to_all, Dimension::expert};
@@ -138,7 +138,29 @@ class RegionCalls {
   const Split& split_;
 };
 
+// The block of a mixture whose experts are whole, although tensor-parallel ranks share the block: their MLPs
+// are no tensor-parallel region, but work on the rank's own tokens. A shared expert has a region of its own.
+BlockSpec with_whole_experts(BlockSpec block) {
+  const ExpertTokens& tokens = *block.expert_tokens;
+  const double gathered = static_cast<double>(block.output_elements());  // the input of a region
+  const bool has_shared = tokens.shared_flops > 0;
+  const auto attention = std::find_if(block.regions.begin(), block.regions.end(),
+                                      [](const Region& region) { return region.keys_values > 0; });
+  const Region shared{attention->enters, attention->leaves, 0, tokens.shared_flops};
+  block.regions.erase(attention + 1, block.regions.end());
+  if (has_shared) block.regions.push_back(shared);
+  block.activations_cut.by_token =
+      block.activation_elements - block.activations_cut.by_channel - (has_shared ? 2 : 1) * gathered;
+  block.working_cut = {.by_token = block.working_elements};
+  // A region defers its gathered input, and the gathered gradient of its output.
+  block.deferred_cut.by_token =
+      block.deferred_elements - block.deferred_cut.by_channel - (has_shared ? 4 : 2) * gathered;
+  return block;
+}
+
 BlockSpec part_of(BlockSpec block, const Split& split) {
+  if (block.expert_tokens && split.expert > 1 && split.tensor > 1)
+    block = with_whole_experts(std::move(block));
   const auto tensor = static_cast<double>(split.tensor), context = static_cast<double>(split.context);
   double gathered = 0;  // keys and values of other ranks
   // The inputs of regions that are gathered again: what forward does not keep of them, and the largest.
@@ -159,12 +181,13 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
   block.made_at_once = part_of(block.made_at_once, block.made_cut, split);
   if (block.targets_of_cut > 0) block.logits /= tensor;
   block.logits /= context;
-  block.indices /= context;
+  block.indices /= static_cast<double>(block.expert_tokens ? split.token_ranks_of_experts() : split.context);
   block.forward_flops /= tensor * context;
   block.attention_flops /= tensor * context;
   block.output_shape = split_output_shape(block, split);
   // The router of a mixture keeps the tokens that enter it, which the region does not once all are gathered.
-  if (block.expert_tokens && split.sequence_parallel) {
+  if (block.expert_tokens && split.sequence_parallel &&
+      (split.expert == 1 || block.expert_tokens->shared_flops > 0)) {
     const auto own = static_cast<double>(block.output_elements());
     block.activation_elements += own;
     block.deferred_elements += own;
@@ -176,7 +199,7 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
     // much as it sends. What it sends, and what comes back, is freed. The table is that of the busiest rank,
     // if a rule says which that is. Rows for experts with a capacity are kept on one device, too.
     if (tokens.capacity == 0) {
-      const auto copies = static_cast<double>(tokens.copies) / context,
+      const auto copies = static_cast<double>(tokens.copies / split.token_ranks_of_experts()),
                  row = static_cast<double>(tokens.width + 1);
       const double received = copies * tokens.of_busiest(split.expert);
       block.indices += received;
@@ -219,10 +242,10 @@ bool has_attention(const ModelTable& table) {
 }
 
 // Why the parameters cannot be sharded over this number of ranks. Empty if they can.
-std::string uncuttable(const ModelTable& table, int64_t tensor) {
+std::string uncuttable(const ModelTable& table, int64_t tensor, bool shares_experts) {
   for (const GroupSpec& group : table.groups)
     for (const ParameterSpec& parameter : group.parameters) {
-      if (!parameter.cut) continue;
+      if (!parameter.cut || (shares_experts && parameter.is_of_experts())) continue;
       const int64_t units = parameter.cut->units,
                     size = parameter.shape[static_cast<size_t>(parameter.cut->dim)];
       if (units > 0 && units % tensor != 0) return fmt::format("{} {}", units, parameter.cut->what);
@@ -233,11 +256,12 @@ std::string uncuttable(const ModelTable& table, int64_t tensor) {
   return {};
 }
 
-std::string numbers_that_cut(const ModelTable& table) {
+std::string numbers_that_cut(const ModelTable& table, bool shares_experts) {
   constexpr int64_t kMost = 64;
   std::string text;
   for (int64_t ranks = 1; ranks <= kMost; ++ranks)
-    if (uncuttable(table, ranks).empty()) text += (text.empty() ? "" : ", ") + std::to_string(ranks);
+    if (uncuttable(table, ranks, shares_experts).empty())
+      text += (text.empty() ? "" : ", ") + std::to_string(ranks);
   return text;
 }
 
@@ -296,20 +320,26 @@ std::string split_impossible(const std::string& name, const ModelTable& whole, c
   if (split.context > 1 && needs_all_tokens(whole))
     return "the capacity and the aux_loss of experts are those of whole samples, and context ranks have "
            "a part of each; take 0 for both, or context 1";
+  if (split.tensor > 1 && split.expert > 1 && needs_all_tokens(whole))
+    return "the capacity and the aux_loss of experts are those of whole samples, and tensor ranks that share "
+           "experts have a part of each; take 0 for both, or tensor 1";
   if (split.expert > 1) {
     const int64_t experts = num_experts(whole);
     if (experts == 0)
       return fmt::format("{} has no experts that ranks could share; take moe or moe_8x7b", name);
-    if (split.tensor > 1)
-      return "experts are shared whole, or each is cut over tensor ranks; take tensor 1, or expert 1";
+    if (split.tensor > 1 && (!split.sequence_parallel || split.expert % split.tensor != 0))
+      return fmt::format(
+          "tensor ranks share whole experts if each has tokens of its own; take sequence_parallel and an "
+          "expert that is a multiple of tensor {}, or expert 1, which cuts each expert over tensor ranks",
+          split.tensor);
     if (experts % split.expert != 0)
       return fmt::format("expert {} does not divide the {} experts of {}", split.expert, experts, name);
   }
   if (split.tensor > 1 && has_aux_loss(whole))
     return "every tensor rank would add the aux_loss of all tokens; take aux_loss 0, or tensor 1";
-  if (const std::string units = uncuttable(whole, split.tensor); !units.empty())
+  if (const std::string units = uncuttable(whole, split.tensor, split.expert > 1); !units.empty())
     return fmt::format("tensor {} does not cut the {} of {} evenly; of up to 64 ranks these do: {}",
-                       split.tensor, units, name, numbers_that_cut(whole));
+                       split.tensor, units, name, numbers_that_cut(whole, split.expert > 1));
   if (split.sequence_parallel && sequence == 0)
     return fmt::format("sequence_parallel needs a model of sequences; {} has none", name);
   if (split.context > 1 && sequence % (2 * split.context) != 0)

@@ -92,12 +92,15 @@ class Activations {
     if (!at(b).expert_tokens) return 0;
     const specs::ExpertTokens& tokens = *at(b).expert_tokens;
     const specs::Split& split = model_.split;
-    const double copies = double(tokens.copies) * tokens.of_busiest(split.expert) / double(split.context);
+    const double copies =
+        double(tokens.copies) * tokens.of_busiest(split.expert) / double(split.token_ranks_of_experts());
     const double rows = tokens.capacity > 0 ? double(tokens.experts * tokens.capacity) : copies;
     const auto own = double(at(b).output_elements()),
-               all = own * (split.sequence_parallel ? double(split.tensor) : 1);
+               all = own * (split.sequence_parallel && split.expert == 1 ? double(split.tensor) : 1);
     return batch_ *
-           (rows * (2 * double(tokens.width) + tokens.kept_of_row / double(split.tensor)) + own + 2 * all) *
+           (rows *
+                (2 * double(tokens.width) + tokens.kept_of_row / double(split.channel_ranks_of_experts())) +
+            own + 2 * all) *
            element_;
   }
   // The gradient of an embedding that the first layer's block looks up is computed at the end of its

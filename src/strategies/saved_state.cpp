@@ -58,7 +58,7 @@ int64_t sharded_state_bytes(const Point& point) {
       const Program program = strategy(t.strategy.name).step(step.input());
       const ModelTable& table = program.regrouped ? *program.regrouped : *step.part().table;
       for (size_t group = 0; group < program.layout.size(); ++group) {
-        const int64_t shares = table.groups[group].has_own_experts() ? mesh.expert : 1;
+        const int64_t shares = table.groups[group].has_own_experts() ? mesh.expert_neighbours() : 1;
         for (const specs::Segment& segment : program.layout[group].segments)
           sum += kinds_of_tensors(t) * segment.range.numel * bytes.master * shares;
       }

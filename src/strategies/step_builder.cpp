@@ -342,12 +342,12 @@ int64_t group_size(const StepInput& input) {
 }
 
 std::string group_must_divide(const StepInput& input) {
-  const int64_t group = group_size(input), expert = input.mesh.expert;
+  const int64_t group = group_size(input), expert = input.mesh.expert_neighbours();
   if (input.ranks % group != 0) return fmt::format("groups of {} do not divide {} ranks", group, input.ranks);
   if (group % expert != 0 && expert % group != 0)
     return fmt::format(
-        "expert {} neither divides group {} nor is a multiple of it; take group {} or leave it out", expert,
-        group, expert);
+        "expert {}{} neither divides group {} nor is a multiple of it; take group {} or leave it out",
+        input.mesh.has_experts_on_tensor_ranks() ? "/ tensor = " : "", expert, group, expert);
   return {};
 }
 
@@ -492,7 +492,7 @@ std::vector<Slice> StepBuilder::gradients_in_all_tensor_ranks() const {
 void StepBuilder::set_gradients(std::vector<Shard> gradients, ProcessGroup sharded_over) {
   gradients_ = std::move(gradients);
   const specs::Mesh& mesh = input_.mesh;
-  squares_of_ = {std::max(sharded_over.ranks, mesh.expert), mesh.copies().stride};
+  squares_of_ = {std::max(sharded_over.ranks, mesh.expert_neighbours()), mesh.copies().stride};
   const bool is_first = mesh.stage_of(input_.rank) == 0;
   int64_t most = 0;
   std::vector<Slice> not_counted;

@@ -145,11 +145,19 @@ std::string uneven_rounds_impossible(const TrainingPoint& t) {
 std::string experts_impossible(const Point& point) {
   const TrainingPoint& t = point.training;
   if (t.expert == 1) return {};
-  if (const int64_t copies = specs::mesh_of(point).copies().ranks; copies % t.expert != 0)
+  const specs::Mesh mesh = specs::mesh_of(point);
+  const int64_t neighbours =
+      mesh.expert_neighbours();  // split_impossible() has checked that tensor divides it
+  if (const int64_t copies = mesh.copies().ranks; copies % neighbours != 0)
     return fmt::format(
         "expert {} does not divide the number of ranks that train on different tokens, which is {}", t.expert,
-        copies);
-  if (t.strategy.name == "single")
+        copies * (t.expert / neighbours));
+  if (mesh.has_experts_on_tensor_ranks() && neighbours > 1 && mesh.pipeline_inside && mesh.pipeline > 1)
+    return fmt::format(
+        "the stages of rank_order pp-dp lie between the tensor ranks of different copies; take "
+        "rank_order dp-pp, or expert {}",
+        t.tensor);
+  if (t.strategy.name == "single" && neighbours > 1)
     return "single leaves copies by themselves, and expert ranks have a part of the experts each; take ddp";
   return {};
 }

@@ -98,6 +98,65 @@ TEST_F(ExpertLayouts, OfContextRanksEqualSingle) {
                     .expert = 2});
 }
 
+// Tensor ranks have tokens of their own, and whole experts. Those of several copies may share them, too.
+TEST_F(ExpertLayouts, OfTensorRanksEqualSingle) {
+  const std::string shape =
+      "moe(layers=3, width=24, heads=4, kv_heads=2, inner=20, sequence=16, vocabulary=37";
+  for (const std::string options :
+       {", experts=4, top_k=2)", ", experts=8, top_k=1, shared_inner=12, tied=false)",
+        ", experts=4, top_k=2, routing=zipf(exponent=1))"})
+    for (int64_t expert = 2; expert <= comm->size(); expert *= 2)
+      for (const std::string strategy : {"ddp", "fsdp", "fsdp(shard=optimizer)", "zero3", "hpz"})
+        for (const int64_t recompute : {int64_t{0}, int64_t{1}, kGatheredInputs}) {
+          if (recompute != 0 && strategy != "ddp" && strategy != "fsdp") continue;
+          expect_equal({.model = shape + options,
+                        .strategy = strategy,
+                        .accumulation = 2,
+                        .recompute = recompute,
+                        .tensor = 2,
+                        .sequence_parallel = true,
+                        .expert = expert});
+        }
+  if (comm->size() == 2)
+    expect_equal({.model = shape + ", experts=4, top_k=2)",
+                  .strategy = "single",
+                  .tensor = 2,
+                  .sequence_parallel = true,
+                  .expert = 2});
+  if (comm->size() == 4) {
+    for (const std::string& schedule : kSchedules)
+      for (const std::string order : {"dp-pp", "pp-dp"})
+        expect_equal({.model = shape + ", experts=4, tied=false)",
+                      .pipeline = 2,
+                      .schedule = schedule,
+                      .rank_order = order,
+                      .tensor = 2,
+                      .sequence_parallel = true,
+                      .expert = 2});
+    expect_equal({.model = shape + ", experts=4)",
+                  .strategy = "zero3",
+                  .tensor = 2,
+                  .sequence_parallel = true,
+                  .context = 2,
+                  .expert = 4});
+    expect_equal({.model = "moe(layers=2, width=24, heads=4, kv_heads=4, inner=18, sequence=16, "
+                           "vocabulary=37, experts=4)",
+                  .tensor = 4,
+                  .sequence_parallel = true,
+                  .expert = 4});
+  }
+}
+
+TEST_F(ExpertLayouts, OfTensorRanksClippedRecomputedAndInFloatEqualSingle) {
+  expect_equal_clipped_recomputed_and_in_fp32(
+      {.model =
+           "moe(layers=2, width=24, heads=4, kv_heads=2, inner=20, sequence=16, vocabulary=37, experts=4)",
+       .strategy = "fsdp",
+       .tensor = 2,
+       .sequence_parallel = true,
+       .expert = comm->size()});
+}
+
 // Where a rule gives tokens to experts, the loads are known: all on one expert of two, none on those of one
 // rank, and those of another rank in each step.
 TEST_F(ExpertLayouts, RoutedByARuleEqualSingle) {
@@ -174,6 +233,32 @@ TEST_F(ExpertLayouts, ReadEachOthersState) {
   for (const auto& [name, value] : states[0])
     for (size_t other = 1; other < std::size(states); ++other)
       EXPECT_TRUE(states[other].at(name).equal(value)) << name << " of " << other;
+}
+
+// Also if tensor ranks share them, or have a part of each.
+TEST_F(ExpertLayouts, OfTensorRanksReadEachOthersState) {
+  const std::string model =
+      "moe(layers=2, width=24, heads=4, kv_heads=2, inner=20, sequence=16, vocabulary=37, experts=4)";
+  std::map<std::string, at::Tensor> states[4];
+  const Layout layouts[] = {
+      {.model = model, .strategy = "fsdp", .tensor = 2, .sequence_parallel = true, .expert = comm->size()},
+      {.model = model, .tensor = 2},
+      {.model = model, .strategy = "zero3", .tensor = 2, .sequence_parallel = true, .expert = 2},
+      {.model = model, .expert = 2}};
+  for (size_t number = 0; number < std::size(layouts); ++number) {
+    const Point point = point_of(layouts[number], comm->size());
+    ReadyTraining training(point, *comm);
+    const StateReader read = [&](const std::string& name) { return states[number - 1].at(name); };
+    if (number > 0)
+      training.setup.state->load(State::all, comm->rank() == 0 ? read : StateReader{});
+    else
+      training.step();
+    training.setup.state->visit(
+        State::all, [&](const std::string& name, const auto& value) { states[number][name] = value; });
+  }
+  EXPECT_GT(states[0].size(), 60u);
+  for (const auto& [name, value] : states[0])
+    for (const auto& other : states) EXPECT_TRUE(other.at(name).equal(value)) << name;
 }
 
 Record measured(const Layout& layout, const HostGroup& world, Communicator& comm) {
@@ -527,6 +612,18 @@ TEST_F(ExpertLayouts, SayWhatIsImpossible) {
     EXPECT_EQ(reason({.model = "moe(sequence=16, " + option + ")", .context = 2}),
               "the capacity and the aux_loss of experts are those of whole samples, and context ranks have a "
               "part of each; take 0 for both, or context 1");
+  const std::string even = "moe(layers=2, width=24, heads=4, kv_heads=2, inner=20, sequence=16, experts=8";
+  EXPECT_THAT(reason({.model = even + ")", .tensor = 2, .expert = 2}),
+              testing::HasSubstr("take sequence_parallel"));
+  EXPECT_THAT(reason({.model = even + ", capacity=1)", .tensor = 2, .sequence_parallel = true, .expert = 2}),
+              testing::HasSubstr("take 0 for both, or tensor 1"));
+  EXPECT_THAT(
+      reason({.model = even + ")", .tensor = 2, .sequence_parallel = true, .expert = 2 * comm->size()}),
+      testing::HasSubstr(fmt::format("which is {}", comm->size())));
+  if (comm->size() == 4) {
+    EXPECT_THAT(reason({.model = even + ")", .tensor = 4, .sequence_parallel = true, .expert = 2}),
+                testing::HasSubstr("a multiple of tensor 4"));
+  }
   EXPECT_EQ(reason({.model = "moe(" + kShape + ", experts=3)", .expert = 2}),
             "expert 2 does not divide the 3 experts of moe");
   EXPECT_EQ(

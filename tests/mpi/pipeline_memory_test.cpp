@@ -143,6 +143,22 @@ TEST_F(PipelineMemory, OfExpertsOfTensorRanks) {
       }
 }
 
+// Tensor ranks that share whole experts have their own tokens in the mixture.
+TEST_F(PipelineMemory, OfTensorRanksThatShareExperts) {
+  for (const std::string options : {"inner=256", "inner=48", "inner=96, shared_inner=128"})
+    for (const int64_t recompute : {int64_t{0}, int64_t{1}, kGatheredInputs})
+      expect_near({.model = "moe(layers=2, width=64, heads=2, kv_heads=2, experts=4, top_k=2, sequence=128, "
+                            "vocabulary=64, routing=balanced, " +
+                            options + ")",
+                   .accumulation = 1,
+                   .optimizer = "sgd(lr=0.01)",
+                   .precision = "fp32",
+                   .recompute = recompute,
+                   .tensor = 2,
+                   .sequence_parallel = true,
+                   .expert = 2});
+}
+
 // Inputs that are gathered again take less memory, as the formula says.
 TEST_F(PipelineMemory, OfTensorRanksThatGatherInputsAgain) {
   for (const char* model :

@@ -100,7 +100,9 @@ TEST(Split, SaysWhatCannotBeAndWhatWorks) {
   EXPECT_EQ(reason("moe", {.context = 2}), "");
   EXPECT_EQ(reason("moe", {.tensor = 4, .sequence_parallel = true}), "");
   EXPECT_EQ(reason("moe", {.tensor = 2, .expert = 2}),
-            "experts are shared whole, or each is cut over tensor ranks; take tensor 1, or expert 1");
+            "tensor ranks share whole experts if each has tokens of its own; take sequence_parallel and an "
+            "expert that is a multiple of tensor 2, or expert 1, which cuts each expert over tensor ranks");
+  EXPECT_EQ(reason("moe", {.tensor = 2, .sequence_parallel = true, .expert = 2}), "");
   EXPECT_EQ(reason("llama", {.tensor = 2, .expert = 2}),
             "llama has no experts that ranks could share; take moe or moe_8x7b");
   EXPECT_EQ(reason("moe(aux_loss=0.1)", {.tensor = 3}),

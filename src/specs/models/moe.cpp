@@ -96,18 +96,19 @@ ModelTable moe_table(const Options& options) {
   for (const GroupSpec& group : table.groups)
     if (std::any_of(group.parameters.begin(), group.parameters.end(),
                     [](const ParameterSpec& parameter) { return parameter.is_of_experts(); }))
-      table.blocks[static_cast<size_t>(group.first_block)].expert_tokens =
-          ExpertTokens{.experts = moe.experts,
-                       .copies = shape.sequence * moe.top_k,
-                       .width = shape.width,
-                       .capacity = expert_capacity(moe, shape.sequence),
-                       .shares = is_learned(moe.routing) ? std::vector<double>()
-                                                         : expert_shares(moe.routing, moe.experts, moe.top_k),
-                       .kept_of_row = 2 * static_cast<double>(shape.inner),
-                       .working_of_row = static_cast<double>(shape.width + 4 * shape.inner),
-                       .deferred_of_row = 3 * static_cast<double>(shape.inner),
-                       .needs_all_tokens = moe.capacity > 0 || moe.aux_loss > 0,
-                       .has_aux_loss = moe.aux_loss > 0};
+      table.blocks[static_cast<size_t>(group.first_block)].expert_tokens = ExpertTokens{
+          .experts = moe.experts,
+          .copies = shape.sequence * moe.top_k,
+          .width = shape.width,
+          .capacity = expert_capacity(moe, shape.sequence),
+          .shares = is_learned(moe.routing) ? std::vector<double>()
+                                            : expert_shares(moe.routing, moe.experts, moe.top_k),
+          .kept_of_row = 2 * static_cast<double>(shape.inner),
+          .working_of_row = static_cast<double>(shape.width + 4 * shape.inner),
+          .deferred_of_row = 3 * static_cast<double>(shape.inner),
+          .shared_flops = 4 * static_cast<double>(shape.sequence * shape.width * moe.shared_inner),
+          .needs_all_tokens = moe.capacity > 0 || moe.aux_loss > 0,
+          .has_aux_loss = moe.aux_loss > 0};
   table.flops_formula = llama_flops_formula(
       "width x experts for the router, top_k x 3 width x inner for the experts that a token goes to, and "
       "3 width x shared_inner");

@@ -132,17 +132,21 @@ std::string Training::collect(Record& record) {
   return {};
 }
 
-std::vector<double> Training::expert_load_of_ranks(bool own) const {
-  std::vector<double> load = expert_load(*setup_.model);
-  if (load.empty() || own) return load;
+// Of all ranks, or of those that have the first copy of the model.
+std::vector<double> Training::expert_load_of_ranks(bool of_first_copy) const {
+  const std::vector<double> load = expert_load(*setup_.model);
+  if (load.empty()) return load;
+  const specs::Mesh mesh = specs::mesh_of(point_);
   const std::vector<double> all = group_.gather(load);
   std::vector<double> sum(load.size());
-  for (size_t i = 0; i < all.size(); ++i) sum[i % sum.size()] += all[i];
+  for (size_t i = 0; i < all.size(); ++i)
+    if (!of_first_copy || mesh.data_index_of(static_cast<int64_t>(i / sum.size())) == 0)
+      sum[i % sum.size()] += all[i];
   return sum;
 }
 
 void Training::collect_expert_load(Record& record) const {
-  std::vector<double> load = expert_load_of_ranks(/*own=*/false);
+  std::vector<double> load = expert_load_of_ranks(/*of_first_copy=*/false);
   if (load.empty() || num_steps_ == 0 || group_.rank() != 0) return;
   for (double& tokens : load) tokens /= static_cast<double>(num_steps_);
   const at::Tensor& shape = setup_.model->expert_load;

@@ -38,7 +38,7 @@ class Training final : public Workload {
   Check lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const;
   // Tokens that each expert was given since the model began to count, on rank 0: of all ranks, or with `own`
   // of rank 0 alone. Empty if the model has no experts.
-  std::vector<double> expert_load_of_ranks(bool own) const;
+  std::vector<double> expert_load_of_ranks(bool of_first_copy) const;
   void collect_expert_load(Record& record) const;
   void collect_memory(Record& record);
   void trace_steps(const std::function<void()>& train);
