@@ -55,10 +55,14 @@ class Activations {
                      inputs_of_experts(b) + matrices, at_end(b),
                      batch_ * at(b).logits * bytes_beside_logit(b)});
   }
-  // The same for a backward whose gradients of matrix products are computed later.
+  // The same for a backward whose gradients of matrix products are computed later. If all of a block's are,
+  // the gradient of its output stays as one of the products' inputs, beside the one that is passed on. That
+  // of an output which was sent has a slot in the program's memory.
   double working_of_first_part(int64_t b) const {
     const double at_once = std::min(parameter_bytes(b), at(b).made_at_once * element_);
-    return std::max({batch_ * at(b).working_elements * element_ + (embedding_[size_t(b)] > 0 ? 0 : at_once),
+    const double left = sends(b) || at(b).made_at_once > 0 ? 0 : 2 * output(b);
+    return left +
+           std::max({batch_ * at(b).working_elements * element_ + (embedding_[size_t(b)] > 0 ? 0 : at_once),
                      at_end(b), batch_ * at(b).logits * bytes_beside_logit(b)});
   }
   // The gradients of matrix products are added to the parameters' as they are computed. Those of experts are

@@ -76,6 +76,7 @@ PipelineOrder order(const Stage& stage, int64_t micro_batches) {
 const Registration<PipelineSchedule> registered{
     "zero_bubble_v",
     {.description = "zero_bubble through two parts on each rank, placed there and back (ZB-V)",
+     .options = {},
      .order = order,
      .chunks = [](const Options&) { return int64_t{2}; },
      .placement = Placement::v}};
