@@ -31,35 +31,39 @@ int64_t lane_of(int64_t from, int64_t to, int64_t stages, bool is_forward) {
 
 int64_t lane_of_ends() { return kFirstMessageLane + 4 * kNumClasses; }
 
-Messages::Messages(StepBuilder& step)
-    : step_(step), positions_(step.positions()), outputs_{true, {}, {}, {}}, gradients_{false, {}, {}, {}} {
+Messages::Messages(StepBuilder& step) : step_(step), positions_(step.positions()) {
   const std::vector<specs::Chunk>& chunks = step.program().chunks;
   if (std::none_of(chunks.begin(), chunks.end(),
                    [](const auto& chunk) { return chunk.receives || chunk.sends; }))
     return;
   const std::vector<Position> of_step = step.trains() ? positions_ : step.positions_of_step();
-  for (Direction* direction : {&outputs_, &gradients_}) {
-    const bool is_forward = direction->is_forward;
-    plan(*direction, of_step, is_forward ? "received outputs" : "received gradients");
+  directions_ = {{.is_forward = true}, {.is_forward = false}};
+  if (step.input().stage().placement == Placement::v)
+    directions_.insert(directions_.end(),
+                       {{.is_forward = true, .is_back = true}, {.is_forward = false, .is_back = true}});
+  for (Direction& direction : directions_) {
+    const std::string what = direction.is_forward ? "outputs" : "gradients",
+                      way = direction.is_back ? " back" : "";
+    plan(direction, of_step, "received " + what + way);
     int64_t most = 0;
     for (const Position& at : of_step)
-      if (place_of(at.action, is_forward).sends)
-        most = std::max(most, numel_of(at.action, is_forward, /*is_received=*/false));
+      if (place_of(at.action, direction).sends)
+        most = std::max(most, numel_of(at.action, direction.is_forward, /*is_received=*/false));
     for (const char* slot : {", slot 0", ", slot 1"})
       if (most > 0)
-        direction->out.push_back(
-            step.allocate((is_forward ? "sent outputs" : "sent gradients") + std::string(slot),
-                          Use::transient, Element::compute, most));
+        direction.out.push_back(
+            step.allocate("sent " + what + way + slot, Use::transient, Element::compute, most));
     if (!step.trains()) {  // an evaluation: its receives are the first ones of a step
-      direction->receiving.clear();
+      direction.receiving.clear();
       for (size_t i = 0; i < positions_.size(); ++i)
-        if (place_of(positions_[i].action, is_forward).receives) direction->receiving.push_back(i);
+        if (place_of(positions_[i].action, direction).receives) direction.receiving.push_back(i);
     }
-    direction->receives.resize(direction->receiving.size());
+    direction.receives.resize(direction.receiving.size());
   }
 }
 
-Messages::Place Messages::place_of(const Action& action, bool is_forward) const {
+Messages::Place Messages::place_of(const Action& action, const Direction& direction) const {
+  const bool is_forward = direction.is_forward;
   const bool computes = is_forward
                             ? action.what == Compute::forward
                             : action.what == Compute::backward || action.what == Compute::backward_input;
@@ -71,7 +75,8 @@ Messages::Place Messages::place_of(const Action& action, bool is_forward) const 
   const bool has_before = action.block == chunk->begin && chunk->receives,
              has_after = action.block + 1 == chunk->end && chunk->sends;
   const Stage stage = step_.input().stage();
-  const int64_t part = stage.part(chunk - chunks.begin());
+  const int64_t number = chunk - chunks.begin(), part = stage.part(number);
+  if (stage.placement == Placement::v && (number % 2 == 1) != direction.is_back) return {};
   const int64_t before = has_before ? stage.rank_of(part - 1) : 0,
                 after = has_after ? stage.rank_of(part + 1) : 0;
   return is_forward ? Place{has_before, has_after, before, after}
@@ -87,7 +92,7 @@ int64_t Messages::numel_of(const Action& action, bool is_forward, bool is_receiv
 }
 
 // Assigns to each receive of a step the first slot that is free when it starts.
-void Messages::plan(Direction& direction, const std::vector<Position>& positions, const char* name) {
+void Messages::plan(Direction& direction, const std::vector<Position>& positions, const std::string& name) {
   // The position after which a block's received input and output gradient are no longer read.
   const Compute last = splits_backward(positions) ? Compute::backward_weight : Compute::backward;
   std::map<std::pair<int64_t, int64_t>, size_t> last_of;  // (block, micro-batch)
@@ -99,7 +104,7 @@ void Messages::plan(Direction& direction, const std::vector<Position>& positions
   std::vector<size_t> slot_of;
   int64_t most = 0;
   for (size_t i = 0; i < positions.size(); ++i) {
-    if (!place_of(positions[i].action, direction.is_forward).receives) continue;
+    if (!place_of(positions[i].action, direction).receives) continue;
     const size_t starts = direction.receiving.empty() ? i : direction.receiving.back();
     const auto end = last_of.find({positions[i].action.block, positions[i].action.micro_batch});
     const size_t ends = end == last_of.end() ? i : std::max(i, end->second);
@@ -115,8 +120,8 @@ void Messages::plan(Direction& direction, const std::vector<Position>& positions
   }
   std::vector<Slice> memory;
   for (size_t s = 0; s < num_slots; ++s)
-    memory.push_back(step_.allocate(std::string(name) + ", slot " + std::to_string(s), Use::transient,
-                                    Element::compute, most));
+    memory.push_back(
+        step_.allocate(name + ", slot " + std::to_string(s), Use::transient, Element::compute, most));
   for (const size_t slot : slot_of) direction.slots.push_back(memory[slot]);
 }
 
@@ -125,7 +130,7 @@ void Messages::start_receive(Direction& direction, size_t number) {
   const Position& at = positions_[direction.receiving[number]];
   const int64_t numel = numel_of(at.action, direction.is_forward, /*is_received=*/true);
   direction.slots[number].numel = numel;
-  const int64_t from = place_of(at.action, direction.is_forward).from;
+  const int64_t from = place_of(at.action, direction).from;
   direction.receives[number] = step_.receive(direction.slots[number], from, direction.is_forward);
 }
 
@@ -145,26 +150,26 @@ void Messages::reserve(Direction& direction, const Position& at) {
 }
 
 void Messages::before(const Position& at) {
-  for (Direction* direction : {&outputs_, &gradients_}) {
-    const Place place = place_of(at.action, direction->is_forward);
-    if (place.receives) receive(*direction);
-    if (place.sends) reserve(*direction, at);
+  for (Direction& direction : directions_) {
+    const Place place = place_of(at.action, direction);
+    if (place.receives) receive(direction);
+    if (place.sends) reserve(direction, at);
   }
 }
 
 void Messages::after(const Position& at) {
-  for (Direction* direction : {&outputs_, &gradients_}) {
-    const Place place = place_of(at.action, direction->is_forward);
+  for (Direction& direction : directions_) {
+    const Place place = place_of(at.action, direction);
     if (!place.sends) continue;
-    const size_t slot = direction->num_sent++ % 2;
-    const int64_t numel = numel_of(at.action, direction->is_forward, /*is_received=*/false);
-    direction->sends[slot] = step_.send(direction->out[slot].first(numel), place.to, direction->is_forward);
+    const size_t slot = direction.num_sent++ % 2;
+    const int64_t numel = numel_of(at.action, direction.is_forward, /*is_received=*/false);
+    direction.sends[slot] = step_.send(direction.out[slot].first(numel), place.to, direction.is_forward);
   }
 }
 
 void Messages::finish() {
-  for (Direction* direction : {&outputs_, &gradients_})
-    for (Operations& send : direction->sends) step_.wait(send);
+  for (Direction& direction : directions_)
+    for (Operations& send : direction.sends) step_.wait(send);
 }
 
 }  // namespace shardmark::strategies

@@ -24,12 +24,13 @@ class Messages : public ShardingPolicy {
   void finish() override;
 
  private:
-  // All messages in one direction: outputs, or gradients.
+  // All messages in one direction: outputs, or gradients. If parts are placed there and back, those of each
+  // way are a direction of their own, since they go to other ranks and must not wait for each other.
   struct Direction {
-    bool is_forward = true;
-    std::vector<size_t> receiving;             // positions that receive, in order
-    std::vector<Slice> slots;                  // [number of the receive in the step]
-    std::vector<Operations> receives;          // [number of the receive]: those that have started
+    bool is_forward = true, is_back = false;
+    std::vector<size_t> receiving = {};        // positions that receive, in order
+    std::vector<Slice> slots = {};             // [number of the receive in the step]
+    std::vector<Operations> receives = {};     // [number of the receive]: those that have started
     std::vector<Slice> out = {};               // the two slots to send from
     std::vector<Operations> sends = {{}, {}};  // [slot]
     size_t num_received = 0, num_sent = 0;
@@ -39,8 +40,8 @@ class Messages : public ShardingPolicy {
     bool receives = false, sends = false;
     int64_t from = 0, to = 0;
   };
-  Place place_of(const Action& action, bool is_forward) const;
-  void plan(Direction& direction, const std::vector<Position>& positions, const char* name);
+  Place place_of(const Action& action, const Direction& direction) const;
+  void plan(Direction& direction, const std::vector<Position>& positions, const std::string& name);
   void start_receive(Direction& direction, size_t number);
   void receive(Direction& direction);
   void reserve(Direction& direction, const Position& at);
@@ -48,7 +49,7 @@ class Messages : public ShardingPolicy {
 
   StepBuilder& step_;
   const std::vector<Position>& positions_;
-  Direction outputs_, gradients_;
+  std::vector<Direction> directions_;
 };
 
 }  // namespace shardmark::strategies

@@ -12,6 +12,11 @@ PublishedStep::PublishedStep(const PublishedScaling& published, const Point& poi
       model_(*specs::model_table(point.training.model)),
       of_rank_(specs::split_table(model_, strategies::split_of(point))),
       stages_(point) {
+  // Whether these trainers hide what tensor-parallel ranks exchange behind gradients of parameters, as our
+  // blocks do, is not published. They are taken to wait for every exchange.
+  for (strategies::Program& program : stages_.programs)
+    for (strategies::CollectiveCall& operation : program.calls)
+      if (operation.inside_block) operation.inside_block->hidden_by = 0;
   for (const strategies::Program& program : stages_.programs) {
     std::vector<double>& seconds = operation_s_.emplace_back();
     for (const strategies::CollectiveCall& operation : program.calls)
