@@ -199,7 +199,8 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
     // much as it sends. What it sends, and what comes back, is freed. The table is that of the busiest rank,
     // if a rule says which that is. Rows for experts with a capacity are kept on one device, too.
     if (tokens.capacity == 0) {
-      const auto copies = static_cast<double>(tokens.copies / split.token_ranks_of_experts()),
+      const auto copies =
+                     static_cast<double>(tokens.copies) / static_cast<double>(split.token_ranks_of_experts()),
                  row = static_cast<double>(tokens.width + 1);
       const double received = copies * tokens.of_busiest(split.expert);
       block.indices += received;

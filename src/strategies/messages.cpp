@@ -1,6 +1,8 @@
 // Finds the receives of a step, and decides when each starts and which slot it fills.
 #include "strategies/messages.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -42,17 +44,17 @@ Messages::Messages(StepBuilder& step) : step_(step), positions_(step.positions()
     directions_.insert(directions_.end(),
                        {{.is_forward = true, .is_back = true}, {.is_forward = false, .is_back = true}});
   for (Direction& direction : directions_) {
-    const std::string what = direction.is_forward ? "outputs" : "gradients",
-                      way = direction.is_back ? " back" : "";
-    plan(direction, of_step, "received " + what + way);
+    const std::string what =
+        fmt::format("{}{}", direction.is_forward ? "outputs" : "gradients", direction.is_back ? " back" : "");
+    plan(direction, of_step, "received " + what);
     int64_t most = 0;
     for (const Position& at : of_step)
       if (place_of(at.action, direction).sends)
         most = std::max(most, numel_of(at.action, direction.is_forward, /*is_received=*/false));
-    for (const char* slot : {", slot 0", ", slot 1"})
+    for (const int slot : {0, 1})
       if (most > 0)
-        direction.out.push_back(
-            step.allocate("sent " + what + way + slot, Use::transient, Element::compute, most));
+        direction.out.push_back(step.allocate(fmt::format("sent {}, slot {}", what, slot), Use::transient,
+                                              Element::compute, most));
     if (!step.trains()) {  // an evaluation: its receives are the first ones of a step
       direction.receiving.clear();
       for (size_t i = 0; i < positions_.size(); ++i)
