@@ -143,14 +143,14 @@ ComputeTimes at_batch(const std::map<double, ComputeTimes>& sizes, double batch)
                   [&](const std::vector<double>& ends) { return ends[0] + share * (ends[1] - ends[0]); });
 }
 
-}  // namespace
-
 // How a rank's blocks are split, as far as it matters to what they compute.
 specs::Split split_of_blocks(const Point& point) {
   specs::Split split = strategies::split_of(point);
   split.gathers_again = false;
   return split;
 }
+
+}  // namespace
 
 bool communicates(const Point& point) {
   return point.ranks > 1 &&

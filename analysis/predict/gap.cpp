@@ -100,8 +100,8 @@ std::vector<Gap> gaps(const std::vector<MergedPoint>& points, const std::vector<
     strategies::Program program = program_or_nothing(*series);
     if (program.calls.empty()) continue;
     // A series does not say what hides the calls inside blocks.
-    if (const auto known = known_program(merged.point); known && merged.point.is_model_parallel())
-      program = *known;
+    if (merged.point.is_model_parallel())
+      if (auto known = known_program(merged.point)) program = std::move(*known);
     Gap& gap = all.emplace_back();
     gap.merged = &merged;
     add_measured(gap);

@@ -175,7 +175,8 @@ struct BlockSpec {
   double activation_elements = 0;
   std::vector<int64_t> output_shape = {};  // of one sample; several samples multiply the first dimension
   double working_elements = 0, logits = 0, indices = 0;
-  // Of working_elements, and cut by channel: what is freed before the gradients of parameters are computed.
+  // The part of working_elements that is freed before the gradients of parameters are computed.
+  // Tensor-parallel ranks have a share of it.
   double freed_elements = 0;
   std::vector<Region> regions = {};
   std::optional<ExpertTokens> expert_tokens = {};

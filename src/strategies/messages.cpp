@@ -44,8 +44,8 @@ Messages::Messages(StepBuilder& step) : step_(step), positions_(step.positions()
     directions_.insert(directions_.end(),
                        {{.is_forward = true, .is_back = true}, {.is_forward = false, .is_back = true}});
   for (Direction& direction : directions_) {
-    const std::string what =
-        fmt::format("{}{}", direction.is_forward ? "outputs" : "gradients", direction.is_back ? " back" : "");
+    const std::string what = fmt::format("{}{}", direction.is_forward ? "outputs" : "gradients",
+                                         direction.is_back ? " on the way back" : "");
     plan(direction, of_step, "received " + what);
     int64_t most = 0;
     for (const Position& at : of_step)

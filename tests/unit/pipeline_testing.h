@@ -15,7 +15,7 @@ inline constexpr const char* kPipelineSchedules[] = {"gpipe", "1f1b", "interleav
                                                      "zero_bubble_v"};
 inline constexpr size_t kNumSchedules = std::size(kPipelineSchedules);
 
-// Of every schedule without options.
+// The number of chunks on a rank if a schedule has its default options.
 inline int64_t usual_chunks(const std::string& schedule) {
   return schedule == "interleaved" || schedule == "zero_bubble_v" ? 2 : 1;
 }

@@ -1,8 +1,9 @@
 // zero_bubble_v: two parts of the model on each rank, placed there and back (Placement::v), so that rank 0
-// has the first and the last. Backward is split, as under zero_bubble. A micro-batch comes back to rank 0
-// without a way round, and where forward and both parts of backward take equally long, ranks are only idle
-// before their first and after their last action. Every rank keeps as many micro-batches in flight as the
-// first one of 1f1b does. Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 6 (ZB-V).
+// has the first and the last. Backward is split, as under zero_bubble. From the last rank
+// a micro-batch returns by the neighbours that it came by, and where forward and both parts of backward take
+// equally long, ranks are only idle before their first and after their last action. Every rank keeps as many
+// micro-batches in flight as the first one of 1f1b does. Source: Qi et al., Zero Bubble Pipeline Parallelism,
+// ICLR 2024, section 6 (ZB-V).
 #include <algorithm>
 
 #include "strategies/pipeline.h"

@@ -132,7 +132,7 @@ std::string Training::collect(Record& record) {
   return {};
 }
 
-// Of all ranks, or of those that have the first copy of the model.
+// Adds up the loads of all ranks, or of those that have the first copy of the model.
 std::vector<double> Training::expert_load_of_ranks(bool of_first_copy) const {
   const std::vector<double> load = expert_load(*setup_.model);
   if (load.empty()) return load;
