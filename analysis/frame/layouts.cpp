@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/stats.h"
+#include "schema/axes.h"
 #include "strategies/brief_text.h"
 
 namespace shardmark {
@@ -36,6 +37,7 @@ std::string layout_text(const Point& point) {
     if (ranks > 1) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, ranks);
   if (t.pipeline > 1) text += " (" + brief_text("pipeline_schedule", t.schedule) + ")";
   if (t.sequence_parallel) text += ", sequence parallel";
+  if (t.dispatch != kDispatchCopies) text += ", dispatch " + dispatch_in_words(t.dispatch);
   return text.empty() ? "data" : text;
 }
 

@@ -176,8 +176,8 @@ void sort(std::vector<MergedPoint>& points) {
 
 std::string computing_family(const Point& point) {
   return content_of(point, {"save", "strategy", "gathers", "ranks", "batch_size", "accumulation", "tensor",
-                            "sequence_parallel", "context", "expert", "pipeline", "pipeline_schedule",
-                            "stages", "rank_order"});
+                            "sequence_parallel", "context", "expert", "dispatch", "pipeline",
+                            "pipeline_schedule", "stages", "rank_order"});
 }
 
 std::string series_key(const MergedPoint& merged, Axes over) {

@@ -35,8 +35,8 @@ std::string words_before(const AxisRow* axis) {
 
 // What says how a copy of the model lies over its ranks.
 bool is_layout(const std::string& heading) {
-  for (const char* const one : {"tensor", "sequence parallel", "context", "expert", "pipeline", "schedule",
-                                "stages by", "rank order"})
+  for (const char* const one : {"tensor", "sequence parallel", "context", "expert", "dispatch", "pipeline",
+                                "schedule", "stages by", "rank order"})
     if (heading == one) return true;
   return false;
 }

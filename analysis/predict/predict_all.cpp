@@ -72,6 +72,7 @@ Point whole_on_one_rank(Point point) {
   point.ranks = 1;
   TrainingPoint& t = point.training;
   t.tensor = t.context = t.expert = t.pipeline = 1;
+  t.dispatch = kDispatchCopies;
   t.sequence_parallel = false;
   t.schedule = TrainingPoint().schedule;
   return point;

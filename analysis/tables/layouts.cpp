@@ -31,7 +31,7 @@ ColumnsOf<MergedPoint> layout_of_columns() {
                               [](const auto& merged) { return cells::count(merged.point.global_batch()); },
                               "data-parallel ranks x micro-batches x samples of each: the same for all "
                               "layouts of a group."}},
-      through_point(axis_columns({"tensor", "sequence_parallel", "context", "expert", "pipeline",
+      through_point(axis_columns({"tensor", "sequence_parallel", "context", "expert", "dispatch", "pipeline",
                                   "pipeline_schedule", "stages", "rank_order"})));
 }
 
@@ -87,7 +87,7 @@ Table layouts_table(const MergedPoints& points) {
       "Layouts: the same global batch over tensor, context, expert, pipeline and data-parallel ranks",
       join(via(&LayoutRow::merged,
                without(labels.family(), {"accumulation", "tensor", "sequence parallel", "context", "expert",
-                                         "pipeline", "schedule", "stages by", "rank order"})),
+                                         "dispatch", "pipeline", "schedule", "stages by", "rank order"})),
            via(&LayoutRow::merged, layout_of_columns()), strategy,
            via(&LayoutRow::merged, layout_batch_columns()), layout_speed_columns(),
            via(&LayoutRow::merged, point_throughput_columns()), columns_of<LayoutRow>({{"peak_bytes"}}),

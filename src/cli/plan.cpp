@@ -34,10 +34,10 @@ constexpr Whole kRank{0, values::kRanks.most - 1};
 
 constexpr const char* kModelOfStep = "gpt2";
 // What a step has one value of, by a flag that also replaces an axis of a suite, or by --set.
-constexpr const char* kAxesOfStep[] = {"model",     "precision",     "reduce_dtype", "accumulation",
-                                       "clip_norm", "checkpointing", "tensor",       "sequence_parallel",
-                                       "context",   "expert",        "pipeline",     "pipeline_schedule",
-                                       "stages",    "rank_order"};
+constexpr const char* kAxesOfStep[] = {
+    "model",         "precision", "reduce_dtype",      "accumulation", "clip_norm",
+    "checkpointing", "tensor",    "sequence_parallel", "context",      "expert",
+    "dispatch",      "pipeline",  "pipeline_schedule", "stages",       "rank_order"};
 
 // Options of --step, which prints one step of a strategy, instruction by instruction, instead of a suite.
 struct StepOptions {

@@ -24,7 +24,7 @@ ColumnsOf<Point> moving_columns() {
   return join(starting(Starts::section,
                        axis_columns({"model", "precision", "reduce_dtype", "clip_norm", "checkpointing",
                                      "accumulation", "tensor", "sequence_parallel", "context", "expert",
-                                     "pipeline", "pipeline_schedule", "stages", "rank_order"})),
+                                     "dispatch", "pipeline", "pipeline_schedule", "stages", "rank_order"})),
               strategy);
 }
 

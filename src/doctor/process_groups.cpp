@@ -94,12 +94,18 @@ Findings check_process_groups(const World& world, const std::vector<Point>& poin
          {std::tuple(Dimension::tensor, "every block", "every block"),
           {Dimension::context, "every sequence", "every attention"},
           {Dimension::expert, "the experts of a layer", "every layer"}}) {
-      const specs::ProcessGroup process_group = mesh.process_group_of(dimension);
+      // Tokens that travel once to each n neighbours are meant to travel between nodes.
+      const int64_t neighbours_of_dispatch =
+          dimension == Dimension::expert && point.training.dispatch > 1 ? point.training.dispatch : 0;
+      const specs::ProcessGroup process_group =
+          mesh.process_group_of(dimension).among({neighbours_of_dispatch, 1});
       if (process_group.ranks == 1) continue;
       const Spanning spanning = find_spanning(world, nodes, num_ranks, process_group);
       if (!spanning.ranks.any() || !seen.emplace(dimension, process_group.ranks, process_group.stride).second)
         continue;
-      const std::string neighbours = neighbours_text(mesh, dimension);
+      const std::string neighbours = neighbours_of_dispatch > 0
+                                         ? fmt::format("dispatch {}", neighbours_of_dispatch)
+                                         : neighbours_text(mesh, dimension);
       spanning.ranks.report(
           findings, Severity::warning,
           fmt::format("{}: ranks that share {} are on {}, and exchange between them inside {}", neighbours,

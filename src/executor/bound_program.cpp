@@ -192,24 +192,24 @@ std::vector<int64_t> BoundProgram::gather_counts(const at::Tensor& all, const at
 // A rank that has failed has put a negative number in place of each of its counts.
 constexpr int64_t kFailed = -1;
 
-// Keeps how many rows travel between ranks, each of which has equally many consecutive experts.
+// Keeps how many rows travel between ranks, each of which has equally many consecutive receivers.
 std::vector<int64_t> BoundProgram::gathered_counts(const BoundCall& counts, const at::Tensor& all) {
   const at::Tensor host = all.cpu();
   std::vector<int64_t> found(host.data_ptr<int64_t>(), host.data_ptr<int64_t>() + host.numel());
   if (std::find(found.begin(), found.end(), kFailed) != found.end()) std::fill(found.begin(), found.end(), 0);
   const auto ranks = static_cast<size_t>(counts.comm->size());
-  const size_t experts = found.size() / ranks, own = experts / ranks;
-  specs::Parts::Rows& rows = rows_sent_[block_];
+  const size_t receivers = found.size() / ranks, own = receivers / ranks;
+  specs::Parts::Rows& rows = rows_sent_[exchange_of(counts)];
   rows.assign(ranks, std::vector<int64_t>(ranks));
   for (size_t from = 0; from < ranks; ++from)
-    for (size_t expert = 0; expert < experts; ++expert)
-      rows[from][expert / own] += found[from * experts + expert];
+    for (size_t receiver = 0; receiver < receivers; ++receiver)
+      rows[from][receiver / own] += found[from * receivers + receiver];
   return found;
 }
 
 std::shared_ptr<const specs::Parts> BoundProgram::parts_of(const BoundCall& rows) const {
   const specs::BlockCall& call = planned(rows);
-  const specs::Parts::Rows& sent = rows_sent_.at(block_);
+  const specs::Parts::Rows& sent = rows_sent_.at(exchange_of(rows));
   specs::Parts::Rows elements = sent;
   for (size_t from = 0; from < sent.size(); ++from)
     for (size_t to = 0; to < sent.size(); ++to)
@@ -247,7 +247,10 @@ void BoundProgram::end_block() {
   while (BoundCall* const left = next_inside_block()) {
     const specs::BlockCall& call = planned(*left);
     if (call.exchanges_tokens()) {
-      left->comm->start(with_stand_in(*left, call.row > 0 ? parts_of(*left) : nullptr)).wait();
+      Call stand_in = with_stand_in(*left, call.row > 0 ? parts_of(*left) : nullptr);
+      // Weights of experts that no token has chosen, so that receivers compute nothing: models/dispatch.cpp.
+      if (!call.returns) stand_in.in.fill_(kNotChosen);
+      left->comm->start(stand_in).wait();
     } else if (call.dimension == specs::Dimension::expert && call.what == Collective::all_gather) {
       left->call.in.fill_(kFailed);  // in place of counts
       left->comm->start(left->call).wait();

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -53,8 +54,8 @@ class BoundProgram {
   size_t start_inside_block(specs::Dimension dimension, Collective what, const at::Tensor& out,
                             const at::Tensor& in);
   void wait_inside_block(size_t call);
-  // Gathers how many rows each rank sends to each expert, [rank][expert]. If a rank has failed, nobody sends
-  // any.
+  // Gathers how many rows each rank sends to each receiver, [rank][receiver], which are ranks or their
+  // experts. If a rank has failed, nobody sends any.
   std::vector<int64_t> gather_counts(const at::Tensor& all, const at::Tensor& own);
   void end_block();
   // Executes instruction i, which is local work.
@@ -90,9 +91,11 @@ class BoundProgram {
   std::vector<Communicator*> communicators_;    // each once
   // The instructions that start the block's first and next call, if it has one.
   size_t first_inside_ = 0, next_inside_ = 0;
-  // [block, micro-batch]: the rows that each expert-parallel rank sends to each, in its latest forward.
+  // [block, micro-batch, communicator]: the rows that each of its ranks sends to each, in the latest forward.
   // Backward sends their gradients the same ways, even on a rank that has failed in between.
-  std::map<std::pair<int64_t, int64_t>, specs::Parts::Rows> rows_sent_;
+  using Exchange = std::tuple<int64_t, int64_t, const Communicator*>;
+  std::map<Exchange, specs::Parts::Rows> rows_sent_;
+  Exchange exchange_of(const BoundCall& call) const { return {block_.first, block_.second, call.comm}; }
   std::pair<int64_t, int64_t> block_ = {};  // that computes, and its micro-batch
   at::Tensor stand_in_rows_;  // bytes that rows are sent from and received in if no block computes
 };

@@ -5,6 +5,8 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "base/hash.h"
 #include "comm/in_step.h"
@@ -33,7 +35,9 @@ Executor::Executor(TrainingState& state, GradientGuard& guard, int64_t seed, int
   model_.poll = [this] {
     if (ablation_ == Ablation::none) last_->poll();
   };
-  model_.gather_counts = [this](const at::Tensor& own) { return gather_counts(own); };
+  model_.gather_counts = [this](const at::Tensor& own, int64_t ranks, int64_t index) {
+    return gather_counts(own, ranks, index);
+  };
   model_.loss_gradient = [this](at::ScalarType type) {
     const auto options = at::TensorOptions(model_.device()).dtype(type);
     const at::Tensor gradient = at::full({}, state_.program().gradient_scale, options);
@@ -339,7 +343,8 @@ std::function<void()> Executor::start_inside_block(specs::Dimension dimension, s
   const auto nothing = [] {};
   if (dimension == specs::Dimension::data && state_.program().copies.ranks == 1) return nothing;
   if (ablation_ == Ablation::compute_only) {
-    stand_in(what, out, in);
+    const auto [first, count] = std::exchange(rows_for_itself_, {0, -1});
+    stand_in(what, out, count < 0 ? in : in.narrow(0, first, count));
     return nothing;
   }
   size_t call = 0;
@@ -347,14 +352,18 @@ std::function<void()> Executor::start_inside_block(specs::Dimension dimension, s
   return [this, call] { together([&] { last_->wait_inside_block(call); }); };
 }
 
-// A rank that computes alone is taken to receive as many rows for its experts as it has for them.
-std::vector<int64_t> Executor::gather_counts(const at::Tensor& own) {
+// A rank that computes alone is taken to receive from each rank the rows that it has for itself.
+std::vector<int64_t> Executor::gather_counts(const at::Tensor& own, int64_t ranks, int64_t index) {
   std::vector<int64_t> counts;
   if (ablation_ == Ablation::compute_only) {
-    const at::Tensor all = own.repeat({model_.table().split.expert}).cpu();
+    const at::Tensor all = own.repeat({ranks}).cpu();
     counts.assign(all.data_ptr<int64_t>(), all.data_ptr<int64_t>() + all.numel());
+    const int64_t each = own.numel() / ranks;
+    const auto first = counts.begin() + index * each;
+    rows_for_itself_ = {std::accumulate(counts.begin(), first, int64_t{0}),
+                        std::accumulate(first, first + each, int64_t{0})};
   } else {
-    const at::Tensor all = at::empty({model_.table().split.expert * own.numel()}, own.options());
+    const at::Tensor all = at::empty({ranks * own.numel()}, own.options());
     together([&] { counts = last_->gather_counts(all, own); });
   }
   return counts;

@@ -102,7 +102,7 @@ class Executor {
   void note(const strategies::Instruction& instruction);
   std::function<void()> start_inside_block(specs::Dimension dimension, specs::Collective what,
                                            const at::Tensor& out, const at::Tensor& in);
-  std::vector<int64_t> gather_counts(const at::Tensor& own);
+  std::vector<int64_t> gather_counts(const at::Tensor& own, int64_t ranks, int64_t index);
   template <class Body>
   // Runs what ranks wait for each other in: an exception ends the job.
   void together(const Body& body);
@@ -115,6 +115,9 @@ class Executor {
   int64_t step_;
   bool evaluates_ = false;
   BoundProgram* last_ = nullptr;  // the last program; it may have left operations in flight
+  // If ranks compute alone: the first row and the number of those that this rank would send to itself in the
+  // exchange that follows.
+  std::pair<int64_t, int64_t> rows_for_itself_ = {0, -1};
   // A micro-batch between its load and the end of its backward.
   struct MicroBatch {
     Batch batch;

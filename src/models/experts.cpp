@@ -7,6 +7,8 @@
 // backward gathers them again.
 #include "models/experts.h"
 
+#include <ATen/ops/_embedding_bag_forward_only.h>
+
 #include <algorithm>
 
 #include "models/kept_model.h"
@@ -49,19 +51,21 @@ at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::
 struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w1,
                             const at::Tensor& w3, const at::Tensor& w2, const at::Tensor& weights,
-                            const at::Tensor& order, const at::Tensor& ends,
-                            const c10::intrusive_ptr<TensorRegion>& region, const Model* model) {
+                            const Routing& routing, const c10::intrusive_ptr<TensorRegion>& region,
+                            const Model* model) {
     if (model != nullptr) keep_model(ctx, *model);
+    const at::Tensor &order = routing.order, &ends = routing.ends;
+    const RowsOfTokens& of_tokens = routing.of_tokens;
     if (region) ctx->saved_data["region"] = at::IValue::make_capsule(region);
     const int64_t k = weights.size(1);
     at::Tensor rows = x.index_select(0, order.div(k, "floor"));
     const at::Tensor gate = grouped_product(rows, w1.transpose(1, 2), ends);
     const at::Tensor up = grouped_product(rows, w3.transpose(1, 2), ends);
     rows.reset();
-    ctx->save_for_backward({x, w1, w3, w2, weights, order, ends, gate, up});
+    ctx->save_for_backward({x, w1, w3, w2, weights, order, ends, gate, up, of_tokens.rows, of_tokens.begin});
     const at::Tensor weight = weights.flatten().index_select(0, order).unsqueeze(1);
     const at::Tensor hidden = at::silu(gate).mul_(up).mul_(weight);
-    return sum_of_copies(grouped_product(hidden, w2.transpose(1, 2), ends), order, k);
+    return summed(grouped_product(hidden, w2.transpose(1, 2), ends), order, k, of_tokens);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
@@ -74,7 +78,8 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     at::Tensor dy = outputs[0].index_select(0, token);
     at::Tensor gated = at::silu(gate), hidden = at::mul(gated, up);
     at::Tensor dhidden = grouped_product(dy, w2, ends);
-    const at::Tensor dweight = at::empty_like(weights);
+    const RowsOfTokens of_tokens{saved[9], saved[10]};
+    const at::Tensor dweight = of_tokens.rows.defined() ? at::zeros_like(weights) : at::empty_like(weights);
     dweight.view(-1).index_copy_(0, order, at::mul(dhidden, hidden).sum(1));
     hidden.mul_(weight);
     DeferredGradients* const later = kept_deferred(ctx);
@@ -104,9 +109,13 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
       dw1 = grouped_gradient(dgate, rows, ends), dw3 = grouped_gradient(dup, rows, ends);
     }
     const at::Tensor rows = grouped_product(dgate, w1, ends).add_(grouped_product(dup, w3, ends));
-    return {sum_of_copies(rows, order, k), dw1, dw3, dw2, dweight, {}, {}, {}, {}};
+    return {summed(rows, order, k, of_tokens), dw1, dw3, dw2, dweight, {}, {}, {}};
   }
 
+  static at::Tensor summed(const at::Tensor& rows, const at::Tensor& order, int64_t top_k,
+                           const RowsOfTokens& of_tokens) {
+    return of_tokens.rows.defined() ? sum_of_rows(rows, of_tokens) : sum_of_copies(rows, order, top_k);
+  }
   static void add_gradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
                            const at::Tensor& ends) {
     weight.mutable_grad().add_(grouped_gradient(a, b, ends));
@@ -119,7 +128,7 @@ Routing by_choices(const at::Tensor& choices, const at::Tensor& chosen, int64_t 
   const auto [sorted, order] = choices.flatten().sort(/*stable=*/true, 0, /*descending=*/false);
   const at::Tensor each = at::arange(experts, choices.options());
   return {chosen.softmax(1, precise).to(chosen.scalar_type()), order,
-          at::searchsorted(sorted, each, /*out_int32=*/true, /*right=*/true)};
+          at::searchsorted(sorted, each, /*out_int32=*/true, /*right=*/true), choices};
 }
 
 }  // namespace
@@ -127,6 +136,15 @@ Routing by_choices(const at::Tensor& choices, const at::Tensor& chosen, int64_t 
 at::Tensor sum_of_copies(const at::Tensor& rows, const at::Tensor& order, int64_t top_k) {
   const at::Tensor by_token = at::empty(rows.sizes(), rows.options()).index_copy_(0, order, rows);
   return by_token.view({-1, top_k, rows.size(1)}).sum(1);
+}
+
+// A bag of an embedding is the sum of some rows of a table, in the order in which they are listed, so that
+// the sum does not depend on the order in which threads finish.
+at::Tensor sum_of_rows(const at::Tensor& rows, const RowsOfTokens& of_tokens) {
+  if (rows.size(0) == 0) return at::zeros({of_tokens.begin.numel(), rows.size(1)}, rows.options());
+  constexpr int64_t kSum = 0;
+  return std::get<0>(at::_embedding_bag_forward_only(rows.contiguous(), of_tokens.rows, of_tokens.begin,
+                                                     /*scale_grad_by_freq=*/false, kSum, /*sparse=*/false));
 }
 
 at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends) {
@@ -154,8 +172,7 @@ Routing routed_to(const at::Tensor& choices, const at::Tensor& logits) {
 
 at::Tensor experts(const LayerInput& in, const at::Tensor& w1, const at::Tensor& w3, const at::Tensor& w2,
                    const Routing& routing, const Model* model) {
-  return ExpertsFunction::apply(in.x, w1, w3, w2, routing.weights, routing.order, routing.ends, in.region,
-                                model);
+  return ExpertsFunction::apply(in.x, w1, w3, w2, routing.weights, routing, in.region, model);
 }
 
 }  // namespace shardmark

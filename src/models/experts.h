@@ -5,12 +5,21 @@
 
 namespace shardmark {
 
-// Where N tokens go. Their N k copies are ordered by expert, so that the copies for one expert are
+// In which order rows that belong to tokens are added up, where tokens have different numbers of them.
+struct RowsOfTokens {
+  at::Tensor rows;   // int64 [rows]: in the order of their tokens
+  at::Tensor begin;  // int64 [N]: where those of each token begin
+};
+
+// Where N tokens go. Their copies, k of each, are ordered by expert, so that those for one expert are
 // contiguous.
 struct Routing {
-  at::Tensor weights;  // [N, k]: the weights of a token's choices, which sum to 1
-  at::Tensor order;    // int64 [N k]: the copy at each place; token i's are i k to i k + k - 1
-  at::Tensor ends;     // int32 [E]: where the copies for each expert end
+  at::Tensor weights;       // [N, k]: the weights of a token's choices, which sum to 1
+  at::Tensor order;         // int64 [copies]: the copy at each place; token i's are i k to i k + k - 1
+  at::Tensor ends;          // int32 [E]: where the copies for each expert end
+  at::Tensor choices = {};  // int64 [N, k]: the expert of each choice
+  // If some of a token's k columns of weights are not copies: which places have those of each token.
+  RowsOfTokens of_tokens = {};
 };
 
 // Routes by router logits [N, E]. The weights are a softmax over the chosen logits (Mixtral), which 16-bit
@@ -28,6 +37,8 @@ at::Tensor experts(const LayerInput& in, const at::Tensor& w1, const at::Tensor&
 
 // Sums the rows of the k copies of each token. Rows [N k, C] are in the order by expert.
 at::Tensor sum_of_copies(const at::Tensor& rows, const at::Tensor& order, int64_t top_k);
+// Sums the rows of each token, where tokens have different numbers of them: [rows, C] to [N, C].
+at::Tensor sum_of_rows(const at::Tensor& rows, const RowsOfTokens& of_tokens);
 
 // The product of a [M, K] and b [E, K, N]: the rows from ends[e - 1] to ends[e] are multiplied by matrix e.
 at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends);

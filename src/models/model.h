@@ -52,10 +52,15 @@ using DeferredGradients = std::vector<std::function<void()>>;
 using StartCollective = std::function<std::function<void()>(
     specs::Dimension dimension, specs::Collective what, const at::Tensor& out, const at::Tensor& in)>;
 
-// Makes the block's next collective, an all-gather of how many copies of tokens this rank sends to each
-// expert (int64 [experts]). Returns the numbers of all expert-parallel ranks, [rank][expert], on the host.
-// The exchanges of rows that follow in the block, and those of its backward, are divided by them.
-using GatherCounts = std::function<std::vector<int64_t>(const at::Tensor& own)>;
+// Makes the block's next collective, an all-gather over `ranks` ranks of how many rows this one sends to each
+// receiver. own: int64 [receivers], which are the ranks or their experts. index: of this rank among them.
+// Returns the numbers of all ranks, [rank][receiver], on the host. The exchanges of rows among these ranks
+// that follow in the block, and those of its backward, are divided by them.
+using GatherCounts = std::function<std::vector<int64_t>(const at::Tensor& own, int64_t ranks, int64_t index)>;
+
+// In a row of a token that travels once to a rank (Split::dispatch), in place of the weight of an expert that
+// the token has not chosen. A softmax never gives it.
+inline constexpr double kNotChosen = -1;
 
 class Model {
  public:
@@ -113,7 +118,7 @@ class Model {
   }
   // Makes progress on collectives that have started, for blocks that compute meanwhile.
   std::function<void()> poll = [] {};
-  GatherCounts gather_counts = [](const at::Tensor&) { return std::vector<int64_t>(); };
+  GatherCounts gather_counts = [](const at::Tensor&, int64_t, int64_t) { return std::vector<int64_t>(); };
   // The gradient that the backward of the loss starts from, as a scalar of the given type. Blocks other than
   // the head use it, too, if they add to the loss. By default it is that of a single micro-batch.
   std::function<at::Tensor(at::ScalarType type)> loss_gradient;

@@ -67,6 +67,11 @@ std::string of_tensor(const Point& point) {
   return "tensor is 1, over whose ranks it would cut tokens; take tensor 2 or more";
 }
 
+std::string of_experts(const Point& point) {
+  if (point.training.expert > 1) return {};
+  return "every rank has all experts; take expert 2 or more";
+}
+
 std::string of_stages(const Point& point) {
   if (point.training.pipeline > 1) return {};
   return "the model is not cut into the stages of a pipeline; take pipeline 2 or more";
@@ -105,6 +110,8 @@ std::string why_idle(const AxisRow& axis, const Point& point) {
       return of_gathers(point);
     case Acts::with_tensor:
       return of_tensor(point);
+    case Acts::with_experts:
+      return of_experts(point);
     case Acts::with_stages:
       return of_stages(point);
     case Acts::with_two_orders:
@@ -201,6 +208,7 @@ Point without_program(Point point) {
   t.recompute = defaults.recompute;
   t.gathers = defaults.gathers;
   t.sequence_parallel = defaults.sequence_parallel;
+  t.dispatch = defaults.dispatch;
   t.schedule = defaults.schedule;
   t.stages = defaults.stages;
   t.rank_order = defaults.rank_order;

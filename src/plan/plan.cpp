@@ -129,6 +129,7 @@ std::string layout_that_fits(const Point& point, double memory_bytes) {
         other.training.tensor = tensor;
         other.training.pipeline = parts / tensor;
         other.training.expert = expert;
+        if (expert == 1 || other.training.dispatch > 1) other.training.dispatch = kDispatchCopies;
         if (other.training.scaling == "strong") other.training.batch_size = point.global_batch();
         if (std::string layout = layout_if_it_fits(std::move(other), memory_bytes); !layout.empty())
           return layout;

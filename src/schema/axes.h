@@ -46,7 +46,8 @@ enum class Acts {
   with_narrow_sums,    // gradients have 16 bits before they are summed
   with_blocks_to_recompute,
   with_gathers,
-  with_tensor,  // tensor parallelism: several ranks share every block
+  with_tensor,   // tensor parallelism: several ranks share every block
+  with_experts,  // expert parallelism: several ranks share the experts of a layer
   with_stages,
   with_two_orders,  // several pipeline stages and several copies of the model
   with_reductions,  // this and the next two: properties of the collective
@@ -109,6 +110,10 @@ auto visit_member(const AxisRow& axis, P& point, Visit&& visit) {
 inline std::string recompute_in_words(int64_t every) {
   if (every == kGatheredInputs) return "gathered inputs";
   return every == 1 ? "full" : "every " + std::to_string(every) + " blocks";
+}
+
+inline std::string dispatch_in_words(int64_t neighbours) {
+  return neighbours == 1 ? "per rank" : "per " + std::to_string(neighbours) + " ranks";
 }
 
 inline constexpr std::array kCommonAxes = {
@@ -313,6 +318,21 @@ inline constexpr std::array kTrainingAxes = {
             .phrase = " expert {}",
             .heading = "expert",
             .hides_default = true},
+    AxisRow{.key = "dispatch",
+            .member = &TrainingPoint::dispatch,
+            .accepted = values::kLayoutRanks,
+            .named = {{{"copy", kDispatchCopies}, {"rank", 1}}},
+            .expected = "copy, rank, or n: once to each n neighbouring ranks, such as those of a node",
+            .unit = "ranks",
+            .description = "among which a token travels once, on its way to its experts: 1: to each rank; n: "
+                           "to each n neighbouring ones, one of which passes it on; 0: once for each expert",
+            .acts = Acts::with_experts,
+            .is_later = true,
+            .loop = 1,
+            .phrase = " dispatch {}",
+            .heading = "dispatch",
+            .hides_default = true,
+            .in_words = dispatch_in_words},
     AxisRow{.key = "pipeline",
             .member = &TrainingPoint::pipeline,
             .accepted = values::kLayoutRanks,

@@ -102,7 +102,7 @@ inline constexpr std::array<SeriesInfo, 45> kSeries = {{
 // older one lacks gets the default of its member. The first release writes 1.10, and earlier files are
 // refused.
 inline constexpr int kSchemaMajor = 1;
-inline constexpr int kSchemaMinor = 13;
+inline constexpr int kSchemaMinor = 14;
 inline constexpr int kFirstReleasedMinor = 10;
 
 // A number that is measured. What it means is said here alone: the study's file, `list columns`, tables,
@@ -250,7 +250,7 @@ inline constexpr MeasureRow kMeasures[] = {
      &Measures::traffic_bytes, "counted"},
     {"predicted_traffic_bytes", "bytes/step",
      "by the formula of the strategy's paper, without padding. Where ranks share a model's blocks, sequences "
-     "or experts, by the step's program, as if all experts were given equally many tokens",
+     "or experts, by the step's program, as if a router chose all experts alike",
      &Measures::predicted_traffic_bytes, "predicted"},
     {"between_nodes_bytes", "bytes/step",
      "of the bytes that a rank sends in a step, those between nodes, on the rank that sends most, as a "

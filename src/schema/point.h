@@ -17,6 +17,9 @@ inline constexpr int64_t kLargest = -1;
 // gathered again in backward.
 inline constexpr int64_t kGatheredInputs = -1;
 
+// In place of a number of ranks (TrainingPoint::dispatch): a token travels once to each of its experts.
+inline constexpr int64_t kDispatchCopies = 0;
+
 // The axes of a training block. axes.h says what each axis means and accepts.
 struct TrainingPoint {
   Choice model;  // resolved: all options are present
@@ -41,8 +44,11 @@ struct TrainingPoint {
   // The parallel layout: how ranks share one copy of the model (specs/mesh.h).
   int64_t tensor = 1;  // tensor-parallel ranks
   bool sequence_parallel = false;
-  int64_t context = 1;         // context-parallel ranks
-  int64_t expert = 1;          // expert-parallel ranks
+  int64_t context = 1;  // context-parallel ranks
+  int64_t expert = 1;   // expert-parallel ranks
+  // How often a token travels to the ranks that have its experts: kDispatchCopies, or once to each n
+  // neighbouring ones, of which one passes it on to the others. 1: once to each rank.
+  int64_t dispatch = kDispatchCopies;
   int64_t pipeline = 1;        // pipeline stages
   Choice schedule = {"1f1b"};  // the pipeline schedule
   // What is balanced when blocks are assigned to stages: their FLOPs or their number.

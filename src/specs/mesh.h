@@ -29,6 +29,10 @@ struct ProcessGroup {
   // The number of the process group that a rank belongs to. Groups of the same block have consecutive
   // numbers.
   int64_t number_of(int64_t rank) const { return rank / (ranks * stride) * stride + rank % stride; }
+  // Ranks of this group: `ranks` of them, which are `stride` places apart in it.
+  ProcessGroup among(const ProcessGroup& places) const {
+    return places.ranks == 0 ? *this : ProcessGroup{places.ranks, stride * places.stride};
+  }
   bool operator==(const ProcessGroup&) const = default;
 };
 

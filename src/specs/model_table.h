@@ -31,6 +31,11 @@ struct Split {
   // With sequence_parallel: whether the inputs that regions gather are gathered again in backward (as in the
   // paper), instead of being kept.
   bool gathers_again = false;
+  // How often a token travels to the ranks that have its experts: kDispatchCopies (a copy for each expert),
+  // or once to each `dispatch` neighbouring ranks of those that share experts (as DeepSeek-V3 does for nodes:
+  // DeepSeek-AI 2024, section 3.2.2).
+  int64_t dispatch = 0;
+  bool travels_as_copies() const { return dispatch == 0; }
   // The number of ranks over which tokens are sharded between regions.
   int64_t token_ranks() const { return context * (sequence_parallel ? tensor : 1); }
   // The same of a mixture's MLP, and the number over which the channels of each expert are. Ranks that share
@@ -118,6 +123,9 @@ struct BlockCall {
   Dimension dimension = Dimension::data;
   int64_t row = 0;       // of all_to_all_v: the elements of a row
   bool returns = false;  // whether rows go back to the ranks that they came from
+  // Which of the dimension's ranks exchange: those of a process group within that of the dimension. 0 ranks:
+  // all of them.
+  ProcessGroup among = {0, 1};
   // The share of a backward's FLOPs that its block computes between the start of the call and the wait.
   double hidden_by = 0;
   // Whether the call exchanges tokens with the ranks that have their experts. It has no form in place.
@@ -140,13 +148,16 @@ struct Region {
 // What a block with experts exchanges if ranks share them: the copies of a sample's tokens (one for each
 // expert that a token goes to), and their width. capacity: the copies of a sample's tokens that each expert
 // takes, where the others are dropped; 0: all. shares: of the copies that each expert gets by a rule of
-// routing; empty: the router decides. kept_of_row, working_of_row and deferred_of_row: the parts of a block's
+// routing; empty: the router decides. routing and layer: the rule, and which tokens it gives to which experts
+// in this layer. kept_of_row, working_of_row and deferred_of_row: the parts of a block's
 // activation_elements, working_elements and deferred_elements that it has for each copy which its experts
 // compute. needs_all_tokens: whether each rank needs all tokens of its samples, for the capacity or the
 // load-balancing loss. has_aux_loss: whether it is for the latter.
 struct ExpertTokens {
-  int64_t experts = 0, copies = 0, width = 0, capacity = 0;
+  int64_t experts = 0, copies = 0, top_k = 1, width = 0, capacity = 0;
   std::vector<double> shares = {};
+  Choice routing = {"learned"};
+  int64_t layer = 0;
   double kept_of_row = 0, working_of_row = 0, deferred_of_row = 0;
   // Per sample, of an expert of all tokens: the FLOPs of the products that read its input; 0 if there is
   // none.
@@ -155,6 +166,13 @@ struct ExpertTokens {
   // The copies that go to the experts of the busiest of this many ranks, in multiples of the mean; 1 if the
   // router decides.
   double of_busiest(int64_t ranks) const;
+  // The rows that a sample's tokens are if each travels once to each of `parts` equal parts of the experts:
+  // of all parts together, and of the one that gets most. If the router decides, or the tokens are too many
+  // to be routed (kMostDraws), those of a router that chooses all experts alike.
+  struct Rows {
+    double all = 0, of_busiest = 0;
+  };
+  Rows once_per(int64_t parts) const;
 };
 
 // How many of some elements are sharded over tensor-parallel ranks: always (channels), or only with

@@ -5,14 +5,16 @@
 // tokens). Unlike there, the gathered input of a region is kept for the gradients of its weights, so that
 // sequence_parallel moves as many bytes as tensor parallelism alone, unless Split::gathers_again. Experts are
 // shared as in GShard (Lepikhin et al. 2020, section 3.2), with a capacity, or without one, so that no token
-// is dropped.
+// is dropped. Without one, a token may travel once to each rank, or to each node (Split::dispatch).
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/error.h"
 #include "specs/model_table.h"
+#include "specs/tokens.h"
 
 namespace shardmark::specs {
 namespace {
@@ -79,9 +81,10 @@ class RegionCalls {
     }
   }
 
-  // Ranks first tell each other how many copies of tokens they send to each expert. A copy travels with the
-  // weight that its token gives the expert, and so does the gradient of the weight on the way back:
-  // models/dispatch.cpp. If experts have a capacity, every rank sends that many to each, and nothing is told.
+  // Ranks first tell each other how many rows they send to each expert, or once to each rank. A token travels
+  // with the weights that it gives experts, and so do the gradients of weights on the way back:
+  // models/dispatch.cpp. If experts have a capacity, every rank sends that many copies to each, and nothing
+  // is told.
   void add_expert_tokens(BlockSpec& block) const {
     const int64_t experts = block.expert_tokens->experts;
     const int64_t copies = block.expert_tokens->copies / split_.token_ranks_of_experts();
@@ -95,17 +98,19 @@ class RegionCalls {
                                   {of(exchange, rows * width), of(exchange, rows * (width + 1))});
       return;
     }
-    const auto exchange = [](int64_t num_rows, int64_t row, bool returns) {
-      return BlockCall{Collective::all_to_all_v, 0,   num_rows * row, Element::compute,
-                       Dimension::expert,        row, returns};
-    };
-    const BlockCall counts{Collective::all_gather, experts * split_.expert, 0, Element::int64,
-                           Dimension::expert};
-    for (auto* calls : {&block.forward_calls, &block.evaluation_calls})
-      calls->insert(calls->end(),
-                    {counts, exchange(copies, width + 1, false), exchange(copies, width, true)});
-    block.backward_calls.insert(block.backward_calls.begin(),
-                                {exchange(copies, width, false), exchange(copies, width + 1, true)});
+    if (split_.travels_as_copies())
+      return add_exchanges(block, {{{0, 1}, split_.expert * experts, copies, 1}});
+    // Once to each of several groups of neighbouring ranks, and then, if these have several ranks, to each of
+    // those. A row has the weights of all experts of its receivers.
+    const int64_t groups = split_.expert / split_.dispatch;
+    std::vector<Exchange> exchanges = {
+        {{groups, split_.dispatch}, groups * groups, rows_of_rank(block, groups), experts / groups}};
+    if (split_.dispatch > 1)
+      exchanges.push_back({{split_.dispatch, 1},
+                           split_.dispatch * split_.dispatch,
+                           rows_of_rank(block, split_.expert),
+                           experts / split_.expert});
+    add_exchanges(block, exchanges);
   }
 
   // Ranks exchange a few numbers for each token and rank: models/parallel.cpp.
@@ -119,6 +124,49 @@ class RegionCalls {
   }
 
  private:
+  // Of rows of tokens, each with some weights, among ranks that have told each other their numbers of rows.
+  struct Exchange {
+    ProcessGroup among;
+    int64_t counts;    // of all of them
+    int64_t num_rows;  // of a rank, per sample
+    int64_t weights;   // of a row
+  };
+  // One after the other in forward, and back in reverse. Weights travel one way in forward, and their
+  // gradients the other way in backward.
+  void add_exchanges(BlockSpec& block, const std::vector<Exchange>& exchanges) const {
+    const int64_t width = block.expert_tokens->width;
+    std::vector<BlockCall> forward, backward;
+    const auto rows = [&](const Exchange& exchange, int64_t weights, bool returns) {
+      const int64_t row = width + weights;
+      return BlockCall{.what = Collective::all_to_all_v,
+                       .numel_per_sample = exchange.num_rows * row,
+                       .element = Element::compute,
+                       .dimension = Dimension::expert,
+                       .row = row,
+                       .returns = returns,
+                       .among = exchange.among};
+    };
+    for (const Exchange& exchange : exchanges) {
+      forward.push_back({.what = Collective::all_gather,
+                         .numel = exchange.counts,
+                         .element = Element::int64,
+                         .dimension = Dimension::expert,
+                         .among = exchange.among});
+      forward.push_back(rows(exchange, exchange.weights, false));
+      backward.push_back(rows(exchange, 0, false));
+    }
+    for (auto exchange = exchanges.rbegin(); exchange != exchanges.rend(); ++exchange) {
+      forward.push_back(rows(*exchange, 0, true));
+      backward.push_back(rows(*exchange, exchange->weights, true));
+    }
+    for (auto* calls : {&block.forward_calls, &block.evaluation_calls})
+      calls->insert(calls->end(), forward.begin(), forward.end());
+    block.backward_calls.insert(block.backward_calls.begin(), backward.begin(), backward.end());
+  }
+  int64_t rows_of_rank(const BlockSpec& block, int64_t parts) const {
+    return std::llround(block.expert_tokens->once_per(parts).all /
+                        static_cast<double>(split_.token_ranks_of_experts()));
+  }
   struct What {
     Collective what;
     Dimension dimension;
@@ -199,15 +247,37 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
     // much as it sends. What it sends, and what comes back, is freed. The table is that of the busiest rank,
     // if a rule says which that is. Rows for experts with a capacity are kept on one device, too.
     if (tokens.capacity == 0) {
-      const auto copies =
-                     static_cast<double>(tokens.copies) / static_cast<double>(split.token_ranks_of_experts()),
-                 row = static_cast<double>(tokens.width + 1);
-      const double received = copies * tokens.of_busiest(split.expert);
-      block.indices += received;
-      block.activation_elements += received * row + (received - copies) * tokens.kept_of_row;
-      block.working_elements += received * row + (received - copies) * tokens.working_of_row;
+      const auto token_ranks = static_cast<double>(split.token_ranks_of_experts());
+      const double copies = static_cast<double>(tokens.copies) / token_ranks,
+                   computed = copies * tokens.of_busiest(split.expert);  // that experts compute
+      double rows = computed;                                            // that it has received
+      auto weights = 1.0;                                                // of a row
+      if (split.travels_as_copies()) {
+        block.indices += computed;
+      } else {
+        const ExpertTokens::Rows once = tokens.once_per(split.expert);
+        const auto own_tokens = copies / static_cast<double>(tokens.top_k);
+        rows = once.of_busiest * static_cast<double>(split.expert) / token_ranks;
+        weights = static_cast<double>(tokens.experts / split.expert);
+        // Of rows sent: which weights travel with them, and their order by token; of tokens: where their rows
+        // begin. The same of the copies that experts compute, in place of the order of one device's.
+        double sent = once.all / token_ranks, senders = own_tokens;
+        if (split.dispatch > 1) {
+          const int64_t groups = split.expert / split.dispatch;
+          const ExpertTokens::Rows first = tokens.once_per(groups);
+          const double received = first.of_busiest * static_cast<double>(groups) / token_ranks;
+          sent = sent * first.of_busiest * static_cast<double>(groups) / first.all + first.all / token_ranks;
+          senders += received;
+        }
+        block.indices += 2 * sent + senders + 2 * computed + rows - copies;
+      }
+      block.activation_elements +=
+          rows * (static_cast<double>(tokens.width) + weights) + (computed - copies) * tokens.kept_of_row;
+      block.working_elements +=
+          rows * (static_cast<double>(tokens.width) + weights) + (computed - copies) * tokens.working_of_row;
       // What experts have received, and the gradients of what they give back.
-      block.deferred_elements += 2 * received * (row - 1) + (received - copies) * tokens.deferred_of_row;
+      block.deferred_elements += rows * (2 * static_cast<double>(tokens.width) + weights - 1) +
+                                 (computed - copies) * tokens.deferred_of_row;
     }
     RegionCalls(split).add_expert_tokens(block);
   }
@@ -226,6 +296,19 @@ bool needs_all_tokens(const ModelTable& table) {
   return std::any_of(table.blocks.begin(), table.blocks.end(), [](const BlockSpec& block) {
     return block.expert_tokens && block.expert_tokens->needs_all_tokens;
   });
+}
+
+bool has_capacity(const ModelTable& table) {
+  return std::any_of(table.blocks.begin(), table.blocks.end(), [](const BlockSpec& block) {
+    return block.expert_tokens && block.expert_tokens->capacity > 0;
+  });
+}
+
+std::string dispatches_that_cut(int64_t ranks) {
+  std::string text = "copy or rank";
+  for (int64_t each = ranks / 2; each > 1; --each)
+    if (ranks % each == 0) text = fmt::format("{}, {}", each, text);
+  return text;
 }
 
 // Whether the blocks' experts add a loss of their own to gradients.
@@ -300,6 +383,18 @@ double ExpertTokens::of_busiest(int64_t ranks) const {
   return most * static_cast<double>(ranks);
 }
 
+ExpertTokens::Rows ExpertTokens::once_per(int64_t parts) const {
+  const int64_t tokens = copies / top_k;
+  const bool is_drawn = !is_learned(routing) && tokens <= kMostDraws / std::max(experts, top_k);
+  if (!is_drawn) {
+    const double all = static_cast<double>(tokens) * distinct_parts(parts, experts, top_k);
+    return {all, all / static_cast<double>(parts)};
+  }
+  const std::vector<int64_t> rows = rows_once_per(routing, {experts, top_k, tokens}, layer, parts);
+  return {static_cast<double>(std::accumulate(rows.begin(), rows.end(), int64_t{0})),
+          static_cast<double>(*std::max_element(rows.begin(), rows.end()))};
+}
+
 std::vector<int64_t> split_output_shape(const BlockSpec& block, const Split& split) {
   std::vector<int64_t> shape = block.output_shape;
   if (shape.empty()) return shape;
@@ -335,6 +430,13 @@ std::string split_impossible(const std::string& name, const ModelTable& whole, c
           split.tensor);
     if (experts % split.expert != 0)
       return fmt::format("expert {} does not divide the {} experts of {}", split.expert, experts, name);
+    if (!split.travels_as_copies() && has_capacity(whole))
+      return "rows that are filled up to a capacity travel for each expert; take dispatch copy, or capacity "
+             "0";
+    if (split.dispatch > 1 && (split.dispatch >= split.expert || split.expert % split.dispatch != 0))
+      return fmt::format(
+          "dispatch {} does not cut the {} ranks that share experts into several groups of as many; take {}",
+          split.dispatch, split.expert, dispatches_that_cut(split.expert));
   }
   if (split.tensor > 1 && has_aux_loss(whole))
     return "every tensor rank would add the aux_loss of all tokens; take aux_loss 0, or tensor 1";

@@ -4,19 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "specs/models/parameters.h"
-#include "specs/routing.h"
 
 namespace shardmark::specs {
 namespace {
 
-// Tokens of a rank x experts: tokens are routed one after the other, each by a draw over all experts.
-constexpr int64_t kMostDraws = 1 << 27;
 constexpr int64_t kMostExperts = 4096;
 constexpr int64_t kMostCopies = 64;
 
@@ -227,6 +226,25 @@ TokenTraffic token_traffic(const TokenExchange& exchange, int64_t ranks, int64_t
     }
   }
   return traffic;
+}
+
+// The results are kept, because every rank and every point of a plan asks for those of the same few layers.
+std::vector<int64_t> rows_once_per(const Choice& routing, const RoutedTokens& of, int64_t layer,
+                                   int64_t parts) {
+  static std::mutex mutex;
+  static std::map<std::string, std::vector<int64_t>> kept;
+  const std::string key =
+      fmt::format("{} {} {} {} {} {}", to_text(routing), of.experts, of.top_k, of.tokens, layer, parts);
+  const std::lock_guard lock(mutex);
+  if (const auto found = kept.find(key); found != kept.end()) return found->second;
+  const std::vector<int64_t> experts = experts_of_tokens(routing, of, layer);
+  std::vector<int64_t> rows(static_cast<size_t>(parts)), last_token(rows.size(), -1);
+  for (size_t i = 0; i < experts.size(); ++i) {
+    const auto part = static_cast<size_t>(experts[i] / (of.experts / parts));
+    const int64_t token = static_cast<int64_t>(i) / of.top_k;
+    if (std::exchange(last_token[part], token) != token) ++rows[part];
+  }
+  return kept[key] = rows;
 }
 
 // A part is missed if all choices fall on the experts of the others.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schema/choice.h"
+#include "specs/routing.h"
 
 namespace shardmark::specs {
 
@@ -66,6 +67,15 @@ struct TokenTraffic {
 };
 TokenTraffic token_traffic(const TokenExchange& exchange, int64_t ranks, int64_t ranks_per_node,
                            int64_t tokens);
+
+// Tokens of a rank x experts that a rule routes: one after the other, each by a draw over all experts.
+inline constexpr int64_t kMostDraws = 1 << 27;
+
+// The rows that the tokens of a layer of a mixture are if each travels once to each of `parts` equal parts of
+// the experts, by part, where a rule says which experts a token goes to. If the experts move from step to
+// step, it is the first one.
+std::vector<int64_t> rows_once_per(const Choice& routing, const RoutedTokens& of, int64_t layer,
+                                   int64_t parts);
 
 // The expected number of different parts (ranks, or nodes) that a token's experts are on, where all choices
 // of top_k experts are equally likely and each part has as many experts.

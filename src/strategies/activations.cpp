@@ -90,8 +90,8 @@ class Activations {
     if (largest_[b] == nullptr || parameter.numel() > largest_[b]->numel()) largest_[b] = &parameter;
   }
   // While the gradients of experts' inputs are added up for each token: two rows of the width for each copy,
-  // and the gradients of gate and up; and the gradients of the block's output, of the sum, and of what tensor
-  // ranks gather of the former.
+  // or one and a sum for each row that was received, and the gradients of gate and up; and the gradients of
+  // the block's output, of the sum, and of what tensor ranks gather of the former.
   double inputs_of_experts(int64_t b) const {
     if (!at(b).expert_tokens) return 0;
     const specs::ExpertTokens& tokens = *at(b).expert_tokens;
@@ -99,12 +99,15 @@ class Activations {
     const double copies =
         double(tokens.copies) * tokens.of_busiest(split.expert) / double(split.token_ranks_of_experts());
     const double rows = tokens.capacity > 0 ? double(tokens.experts * tokens.capacity) : copies;
+    const double sums = split.expert == 1 || split.travels_as_copies()
+                            ? rows
+                            : tokens.once_per(split.expert).of_busiest * double(split.expert) /
+                                  double(split.token_ranks_of_experts());
     const auto own = double(at(b).output_elements()),
                all = own * (split.sequence_parallel && split.expert == 1 ? double(split.tensor) : 1);
     return batch_ *
-           (rows *
-                (2 * double(tokens.width) + tokens.kept_of_row / double(split.channel_ranks_of_experts())) +
-            own + 2 * all) *
+           ((rows + sums) * double(tokens.width) +
+            rows * tokens.kept_of_row / double(split.channel_ranks_of_experts()) + own + 2 * all) *
            element_;
   }
   // The gradient of an embedding that the first layer's block looks up is computed at the end of its

@@ -41,7 +41,7 @@ class Hash {
   void add(const GroupLayout& g) { all(g.offsets, g.numel, g.process_group, g.segments); }
   void add(const specs::Chunk& c) { all(c.begin, c.end, c.first_block, c.receives, c.sends); }
   void add(const specs::BlockCall& c) {
-    all(c.what, c.numel, c.numel_per_sample, c.element, c.dimension, c.row, c.returns);
+    all(c.what, c.numel, c.numel_per_sample, c.element, c.dimension, c.row, c.returns, c.among);
   }
   void add(const specs::Bucket& b) { all(b.groups, b.numel, b.of_experts); }
   void add(const BucketMemory& b) { all(b.bucket, b.gradients, b.scratch, b.value_bytes); }

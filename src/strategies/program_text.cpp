@@ -50,7 +50,7 @@ std::string start_text(const Program& program, const Instruction& i, const Model
                        format_bytes(first.bytes), first.in.numel == 0 ? "from" : "to",
                        first.root.value_or(0));
   const std::string where = first.inside_block && first.inside_block->row > 0
-                                ? "by the block itself, if all experts are given equally many tokens"
+                                ? "by the block itself, if its router chooses all experts alike"
                             : first.inside_block && first.inside_block->hidden_by > 0
                                 ? "by the block itself, while it computes other gradients"
                             : first.inside_block ? "by the block itself"

@@ -153,7 +153,8 @@ void StepBuilder::compute(const Action& action) {
 }
 
 ProcessGroup StepBuilder::process_group_of(const specs::BlockCall& call) const {
-  return call.dimension == specs::Dimension::data ? all() : input_.mesh.process_group_of(call.dimension);
+  if (call.dimension == specs::Dimension::data) return all();
+  return input_.mesh.process_group_of(call.dimension).among(call.among);
 }
 
 double StepBuilder::bytes_of(const specs::BlockCall& call) const {

@@ -77,7 +77,8 @@ specs::Split split_of(const Point& point, int64_t rank) {
           mesh.context_group().index_of(rank),
           t.expert,
           mesh.expert_group().index_of(rank),
-          /*gathers_again=*/t.sequence_parallel && t.recompute == kGatheredInputs};
+          /*gathers_again=*/t.sequence_parallel && t.recompute == kGatheredInputs,
+          t.dispatch};
 }
 
 Stage StepInput::stage() const {

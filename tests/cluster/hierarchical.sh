@@ -59,6 +59,35 @@ for operation in ("dispatch", "combine"):
     print(f"{operation}: once per copy {1e3 * copy:.1f} ms, rank {1e3 * rank:.1f}, node {1e3 * node:.1f}")
 P
 echo "dispatch and combine on four nodes, after $SECONDS s"
+
+# A mixture whose experts all eight ranks share, whose tokens travel once for each expert, to each rank, and to each node.
+cat >"$dir/mixture.yaml" <<TEXT
+name: mixture
+ranks: 8
+repeats: ${SOAK:+3}
+sampling: {warmup_steps: 1, min_steps: 4, max_steps: 4, time_limit: 30}
+training:
+  - model:
+      moe: {layers: 2, width: 256, heads: 4, kv_heads: 2, inner: 128, sequence: 64, vocabulary: 512, experts: 16, top_k: 8, routing: balanced}
+    strategy: ddp
+    expert: 8
+    dispatch: [copy, rank, 2]
+    batch_size: 1
+TEXT
+[[ -n ${SOAK:-} ]] || sed -i /repeats/d "$dir/mixture.yaml"
+"${on_nodes[@]}" "$program" run "$dir/mixture.yaml" -o "$dir/mixture.h5" >"$dir/mixture.log" 2>&1 || fail "a mixture on four nodes"
+"$program" report "$dir/mixture.h5" --raw --json >"$dir/mixture.json"
+"$python" - "$dir/mixture.json" <<'P' || fail "a mixture whose tokens travel once to each node"
+import collections, json, statistics, sys
+times = collections.defaultdict(list)
+for p in json.load(open(sys.argv[1]))["points"]:
+    assert p["outcome"] == "ok" and p["verified"] == "equal to one device", p
+    assert abs(p["traffic_bytes"] / p["predicted_traffic_bytes"] - 1) < 1e-9, (p["dispatch"], p["traffic_bytes"], p["predicted_traffic_bytes"])
+    times[p["dispatch"]].append(p["step"])
+print("a mixture's step: " + ", ".join(f"once per {word} {1e3 * statistics.median(times[key]):.0f} ms"
+                                       for key, word in ((0, "copy"), (1, "rank"), (2, "node"))))
+P
+echo "a mixture on four nodes, after $SECONDS s"
 [[ -n ${SOAK:-} ]] || exit 0
 
 cd "$home"

@@ -58,6 +58,32 @@ TEST_F(LayoutsOnGpu, TensorAndContextRanksEqualSingle) {
     }
 }
 
+// Tokens travel once for each expert, once to each rank, once to each pair of ranks, and as rows that are
+// filled up.
+TEST_F(LayoutsOnGpu, ExpertsEqualSingle) {
+  const std::string model =
+      "moe(layers=2, width=24, heads=4, kv_heads=2, inner=20, sequence=12, vocabulary=37, experts=8, "
+      "top_k=3";
+  for (const std::string strategy : {"ddp", "fsdp"})
+    for (const int64_t dispatch : {kDispatchCopies, int64_t{1}}) {
+      expect_equal({.model = model + ")", .strategy = strategy, .expert = 2, .dispatch = dispatch});
+      expect_equal({.model = model + ", routing=hot(experts=4, share=0.75))",
+                    .strategy = strategy,
+                    .recompute = 1,
+                    .expert = 2,
+                    .dispatch = dispatch});
+      expect_equal({.model = model + ")",
+                    .strategy = strategy,
+                    .tensor = 2,
+                    .sequence_parallel = true,
+                    .expert = 2,
+                    .dispatch = dispatch});
+    }
+  expect_equal({.model = model + ", capacity=1.25)", .expert = 2});
+  expect_equal({.model = model + ")", .precision = "fp32", .expert = 2, .dispatch = 1}, 1e-4);
+  if (comm_->size() % 4 == 0) expect_equal({.model = model + ")", .expert = 4, .dispatch = 2});
+}
+
 TEST_F(LayoutsOnGpu, RecomputationAndFp32) {
   expect_equal({.model = kDeep, .pipeline = 2, .precision = "fp32", .recompute = 1}, 1e-4);
   expect_equal({.model = kDeep, .precision = "fp32", .recompute = 1, .tensor = 2}, 1e-4);

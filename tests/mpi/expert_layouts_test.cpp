@@ -26,6 +26,48 @@ TEST_F(ExpertLayouts, EqualSingle) {
         expect_equal({.model = model, .accumulation = accumulation, .expert = expert});
 }
 
+// Once to each rank, and with four ranks once to each pair of them, as to nodes of two.
+std::vector<int64_t> dispatches_of(int64_t expert) {
+  return expert == 4 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1};
+}
+
+TEST_F(ExpertLayouts, OfTokensThatTravelOnceEqualSingle) {
+  const std::string twelve = "moe(" + kShape + ", experts=12, top_k=5)";
+  for (int64_t expert = 2; expert <= comm->size(); expert *= 2)
+    for (const int64_t dispatch : dispatches_of(expert)) {
+      for (const std::string& model : {kFourExperts, kEightExperts, twelve})
+        for (const std::string strategy : {"ddp", "fsdp", "zero3"})
+          expect_equal({.model = model,
+                        .strategy = strategy,
+                        .accumulation = 2,
+                        .recompute = strategy == "fsdp" ? 1 : 0,
+                        .expert = expert,
+                        .dispatch = dispatch});
+      for (const std::string routing : {"balanced", "zipf(exponent=1.5)", "hot", "hot(experts=2, share=0)",
+                                        "hot(experts=2, share=1, moves=true)"})
+        expect_equal({.model = "moe(" + kShape + ", experts=4, top_k=2, routing=" + routing + ")",
+                      .accumulation = 2,
+                      .expert = expert,
+                      .dispatch = dispatch});
+      expect_equal({.model = "moe(layers=2, width=24, heads=2, kv_heads=1, inner=20, sequence=16, "
+                             "vocabulary=37, experts=8, top_k=3)",
+                    .context = 2,
+                    .expert = expert,
+                    .dispatch = dispatch});
+      expect_equal({.model = "moe(layers=2, width=24, heads=4, kv_heads=2, inner=20, sequence=16, "
+                             "vocabulary=37, experts=8, top_k=3)",
+                    .strategy = "fsdp",
+                    .tensor = 2,
+                    .sequence_parallel = true,
+                    .expert = expert,
+                    .dispatch = dispatch});
+      expect_equal_clipped_recomputed_and_in_fp32({.model = twelve, .expert = expert, .dispatch = dispatch});
+    }
+  if (comm->size() == 4)
+    for (const std::string& schedule : kSchedules)
+      expect_equal({.model = twelve, .pipeline = 2, .schedule = schedule, .expert = 2, .dispatch = 1});
+}
+
 // With `group`, fewer ranks shard a copy of the model than share experts, as many, or more.
 const std::vector<std::string> kSharded = {"fsdp(shard=optimizer)",
                                            "fsdp(shard=optimizer, layout=dim0)",
@@ -273,6 +315,17 @@ Record measured(const Layout& layout, const HostGroup& world, Communicator& comm
 
 // A point of a sweep proves itself, with the auxiliary loss of each rank's micro-batches.
 TEST_F(ExpertLayouts, AreVerifiedByASweep) {
+  for (const auto& [dispatch, precision] : {std::pair(1, "bf16"), {1, "fp16"}, {1, "fp32"}, {2, "bf16"}}) {
+    if (dispatch == 2 && comm->size() < 4) continue;
+    const Record record = measured({.model = "moe(" + kShape + ", experts=12, top_k=5, aux_loss=0.5)",
+                                    .accumulation = 2,
+                                    .precision = precision,
+                                    .expert = dispatch == 2 ? 4 : 2,
+                                    .dispatch = dispatch},
+                                   world, *comm);
+    EXPECT_EQ(record.outcome, Outcome::ok) << precision << ": " << record.reason;
+    EXPECT_THAT(record.measures.verified, testing::StartsWith("equal to one device")) << precision;
+  }
   for (const std::string& model :
        {"moe(" + kShape + ", experts=4, top_k=2, aux_loss=0.5)",
         "moe(" + kShape + ", experts=4, top_k=2, aux_loss=0.5, capacity=0.75)", kEightExperts})
@@ -335,6 +388,38 @@ TEST_F(ExpertLayouts, MoveWhatTheChoicesSay) {
   }
 }
 
+// Each row that leaves a rank is a token and its weights for the receiver's experts. Where a rule routes
+// tokens, what is planned is what moves, as the mean over ranks, to the byte.
+TEST_F(ExpertLayouts, OfTokensThatTravelOnceMoveWhatTheRulesSay) {
+  for (const std::string routing : {"balanced", "zipf(exponent=1)", "hot(experts=2, share=0.5)"})
+    for (int64_t expert = 2; expert <= comm->size(); expert *= 2)
+      for (const int64_t dispatch : dispatches_of(expert)) {
+        SCOPED_TRACE(fmt::format("{}, expert {}, dispatch {}", routing, expert, dispatch));
+        const Layout layout{.model = "moe(" + kShape + ", experts=8, top_k=3, routing=" + routing + ")",
+                            .accumulation = 2,
+                            .expert = expert,
+                            .dispatch = dispatch};
+        const Point point = point_of(layout, comm->size());
+        ReadyTraining training(point, *comm);
+        comm->reset_traffic();
+        training.step();
+        double planned = 0, of_tokens = 0;
+        int64_t of_copies = 0;
+        for (const strategies::CollectiveCall& call : training.setup.state->program().calls) {
+          planned += call.ring_bytes();
+          if (!call.inside_block || call.inside_block->row == 0) continue;
+          of_tokens += call.ring_bytes();
+          of_copies += 3 * 2 * 11;
+        }
+        EXPECT_DOUBLE_EQ(world.sum(comm->traffic().ring_bytes), world.sum(planned));
+        if (dispatch == 1) {
+          const double share = static_cast<double>(expert - 1) / static_cast<double>(expert);
+          EXPECT_LT(of_tokens, share * static_cast<double>(of_copies) * kModelWidth * 8)
+              << "fewer than copies";
+        }
+      }
+}
+
 // With a capacity, every rank sends the same, and no counts before. Without drops, the results are those
 // without a capacity.
 TEST_F(ExpertLayouts, WithACapacityMoveAsMuchWhateverIsChosen) {
@@ -376,92 +461,94 @@ TEST_F(ExpertLayouts, WithACapacityMoveAsMuchWhateverIsChosen) {
 TEST_F(ExpertLayouts, RouteAsOneDeviceDoes) {
   constexpr int64_t kTokens = 13, kExperts = 8, kWidth = 24, kInner = 20;
   const int64_t ranks = comm->size(), own = kExperts / ranks;
-  Point point = point_of({.model = kEightExperts, .expert = ranks}, ranks);
-  TrainingSetup setup(point, *comm);
-  setup.allocate();
-  Model& model = *setup.model;
-  model.gather_counts = [&](const at::Tensor& counts) {
-    const at::Tensor all = at::empty({ranks * counts.numel()}, counts.options());
-    comm->all_gather(all, counts).wait();
-    std::vector<int64_t> found(all.data_ptr<int64_t>(), all.data_ptr<int64_t>() + all.numel());
-    return found;
-  };
   specs::Parts::Rows sent;
   bool returns = false;
-  model.start_collective = [&](specs::Dimension, specs::Collective what, const at::Tensor& out,
-                               const at::Tensor& in) {
-    const auto nothing_to_wait_for = [] {};
-    if (what == specs::Collective::all_to_all) {
-      comm->run({.what = what, .out = out.view(-1), .in = in.view(-1)});
-      return nothing_to_wait_for;
-    }
-    specs::Parts::Rows rows = sent;
-    for (size_t from = 0; from < sent.size(); ++from)
-      for (size_t to = 0; to < sent.size(); ++to)
-        rows[from][to] = (returns ? sent[to][from] : sent[from][to]) * in.size(1);
-    returns = !returns;
-    comm->run({.what = what,
-               .out = out.view(-1),
-               .in = in.view(-1),
-               .parts = std::make_shared<specs::Parts>(rows)});
-    return nothing_to_wait_for;
-  };
-  at::manual_seed(1);
-  const auto weight = [](at::IntArrayRef shape) { return at::randn(shape, at::kDouble).mul_(0.3); };
-  const at::Tensor all[] = {weight({kExperts, kInner, kWidth}), weight({kExperts, kInner, kWidth}),
-                            weight({kExperts, kWidth, kInner})};
-  for (const std::string routing : {"free", "one", "none on the last rank", "equal"})
-    for (const auto& [top_k, capacity] : {std::pair(1, 0), {2, 0}, {1, 2}, {2, 3}, {2, 13}}) {
-      SCOPED_TRACE(fmt::format("{}, top_k {}, capacity {}", routing, top_k, capacity));
-      at::manual_seed(17 + comm->rank());
-      const at::Tensor x = at::randn({kTokens, kWidth}, at::kDouble).requires_grad_(true);
-      at::Tensor logits = at::randn({kTokens, kExperts}, at::kDouble);
-      if (routing == "one") logits.select(1, kExperts / 2).add_(100);
-      if (routing == "none on the last rank") logits.narrow(1, kExperts - own, own).sub_(100);
-      if (routing == "equal") logits.zero_();
-      logits.requires_grad_(true);
-      const Routing routes = routed(logits, top_k);
-      const at::Tensor counts = routes.ends.to(at::kLong).diff(1, 0, at::zeros({1}, at::kLong));
-      const at::Tensor of_ranks = at::empty({ranks * kExperts}, at::kLong);
-      comm->all_gather(of_ranks, counts).wait();
+  for (const int64_t dispatch : {kDispatchCopies, int64_t{1}}) {
+    Point point = point_of({.model = kEightExperts, .expert = ranks, .dispatch = dispatch}, ranks);
+    TrainingSetup setup(point, *comm);
+    setup.allocate();
+    Model& model = *setup.model;
+    model.gather_counts = [&](const at::Tensor& counts, int64_t, int64_t) {
+      const at::Tensor all = at::empty({ranks * counts.numel()}, counts.options());
+      comm->all_gather(all, counts).wait();
       sent.assign(static_cast<size_t>(ranks), std::vector<int64_t>(static_cast<size_t>(ranks)));
       for (int64_t from = 0; from < ranks; ++from)
         for (int64_t to = 0; to < ranks; ++to)
           sent[static_cast<size_t>(from)][static_cast<size_t>(to)] =
-              of_ranks.view({ranks, ranks, own})[from][to].sum().item<int64_t>();
+              all.view({ranks, ranks, -1})[from][to].sum().item<int64_t>();
+      std::vector<int64_t> found(all.data_ptr<int64_t>(), all.data_ptr<int64_t>() + all.numel());
+      return found;
+    };
+    model.start_collective = [&](specs::Dimension, specs::Collective what, const at::Tensor& out,
+                                 const at::Tensor& in) {
+      const auto nothing_to_wait_for = [] {};
+      if (what == specs::Collective::all_to_all) {
+        comm->run({.what = what, .out = out.view(-1), .in = in.view(-1)});
+        return nothing_to_wait_for;
+      }
+      specs::Parts::Rows rows = sent;
+      for (size_t from = 0; from < sent.size(); ++from)
+        for (size_t to = 0; to < sent.size(); ++to)
+          rows[from][to] = (returns ? sent[to][from] : sent[from][to]) * in.size(1);
+      returns = !returns;
+      comm->run({.what = what,
+                 .out = out.view(-1),
+                 .in = in.view(-1),
+                 .parts = std::make_shared<specs::Parts>(rows)});
+      return nothing_to_wait_for;
+    };
+    at::manual_seed(1);
+    const auto weight = [](at::IntArrayRef shape) { return at::randn(shape, at::kDouble).mul_(0.3); };
+    const at::Tensor all[] = {weight({kExperts, kInner, kWidth}), weight({kExperts, kInner, kWidth}),
+                              weight({kExperts, kWidth, kInner})};
+    for (const std::string routing : {"free", "one", "none on the last rank", "equal"})
+      for (const auto& [top_k, capacity] : {std::pair(1, 0), {2, 0}, {1, 2}, {2, 3}, {2, 13}}) {
+        if (dispatch != kDispatchCopies && capacity > 0) continue;
+        SCOPED_TRACE(
+            fmt::format("{}, top_k {}, capacity {}, dispatch {}", routing, top_k, capacity, dispatch));
+        at::manual_seed(17 + comm->rank());
+        const at::Tensor x = at::randn({kTokens, kWidth}, at::kDouble).requires_grad_(true);
+        at::Tensor logits = at::randn({kTokens, kExperts}, at::kDouble);
+        if (routing == "one") logits.select(1, kExperts / 2).add_(100);
+        if (routing == "none on the last rank") logits.narrow(1, kExperts - own, own).sub_(100);
+        if (routing == "equal") logits.zero_();
+        logits.requires_grad_(true);
+        const Routing routes = routed(logits, top_k);
+        const at::Tensor counts = routes.ends.to(at::kLong).diff(1, 0, at::zeros({1}, at::kLong));
 
-      at::Tensor is_taken = at::ones({kTokens * top_k}, at::kDouble);
-      for (int64_t expert = 0; expert < kExperts; ++expert) {
-        const auto end = routes.ends[expert].item<int64_t>(), begin = end - counts[expert].item<int64_t>();
-        for (int64_t place = begin + capacity; capacity > 0 && place < end; ++place)
-          is_taken[routes.order[place].item<int64_t>()] = 0;
-      }
-      const auto results = [&](bool over_ranks) {
-        std::vector<at::Tensor> inputs = {x, logits};
-        for (const at::Tensor& whole : all) {
-          const at::Tensor part = over_ranks ? whole.narrow(0, comm->rank() * own, own) : whole;
-          inputs.push_back(part.clone().requires_grad_(true));
+        at::Tensor is_taken = at::ones({kTokens * top_k}, at::kDouble);
+        for (int64_t expert = 0; expert < kExperts; ++expert) {
+          const auto end = routes.ends[expert].item<int64_t>(), begin = end - counts[expert].item<int64_t>();
+          for (int64_t place = begin + capacity; capacity > 0 && place < end; ++place)
+            is_taken[routes.order[place].item<int64_t>()] = 0;
         }
-        Routing taken = routes;
-        taken.weights = routes.weights * is_taken.view({-1, top_k});
-        const at::Tensor y = over_ranks ? experts_over_ranks(x, inputs[2], inputs[3], inputs[4], routes,
-                                                             counts, capacity, model)
-                                        : experts(x, inputs[2], inputs[3], inputs[4], taken);
-        std::vector<at::Tensor> found = torch::autograd::grad(
-            {y}, inputs, {at::linspace(-1, 1, y.numel(), y.options()).view_as(y)}, /*retain_graph=*/true);
-        found.push_back(y.detach());
-        return found;
-      };
-      const std::vector<at::Tensor> shared = results(true), alone_results = results(false);
-      for (size_t i = 0; i < shared.size(); ++i) {
-        at::Tensor expected = alone_results[i];
-        if (i >= 2 && i <= 4) {  // of weights: of the tokens of all ranks
-          comm->all_reduce(expected.view(-1), ReduceOp::sum).wait();
-          expected = expected.narrow(0, comm->rank() * own, own);
+        const auto results = [&](bool over_ranks) {
+          std::vector<at::Tensor> inputs = {x, logits};
+          for (const at::Tensor& whole : all) {
+            const at::Tensor part = over_ranks ? whole.narrow(0, comm->rank() * own, own) : whole;
+            inputs.push_back(part.clone().requires_grad_(true));
+          }
+          Routing taken = routes;
+          taken.weights = routes.weights * is_taken.view({-1, top_k});
+          const at::Tensor y = over_ranks ? experts_over_ranks(x, inputs[2], inputs[3], inputs[4], routes,
+                                                               counts, capacity, model)
+                                          : experts(x, inputs[2], inputs[3], inputs[4], taken);
+          std::vector<at::Tensor> found = torch::autograd::grad(
+              {y}, inputs, {at::linspace(-1, 1, y.numel(), y.options()).view_as(y)}, /*retain_graph=*/true);
+          found.push_back(y.detach());
+          return found;
+        };
+        const std::vector<at::Tensor> shared = results(true), alone_results = results(false);
+        for (size_t i = 0; i < shared.size(); ++i) {
+          at::Tensor expected = alone_results[i];
+          if (i >= 2 && i <= 4) {  // of weights: of the tokens of all ranks
+            comm->all_reduce(expected.view(-1), ReduceOp::sum).wait();
+            expected = expected.narrow(0, comm->rank() * own, own);
+          }
+          EXPECT_LE((shared[i] - expected).abs().max().item<double>(), 1e-12) << i;
         }
-        EXPECT_LE((shared[i] - expected).abs().max().item<double>(), 1e-12) << i;
       }
-    }
+  }
 }
 
 // Mistakes that trainers have made, each of which the comparison with one device must find. Under AdamW a
@@ -509,8 +596,9 @@ TEST_F(ExpertLayouts, WouldNotPassWithAMistake) {
       {"permuted counts of experts",
        {.in_model =
             [&](Model& model) {
-              model.gather_counts = [gather = model.gather_counts](const at::Tensor& own) {
-                std::vector<int64_t> counts = gather(own);
+              model.gather_counts = [gather = model.gather_counts](const at::Tensor& own, int64_t ranks,
+                                                                   int64_t index) {
+                std::vector<int64_t> counts = gather(own, ranks, index);
                 for (size_t expert = 0; expert < counts.size(); expert += 2)
                   std::swap(counts[expert], counts[expert + 1]);
                 return counts;
@@ -522,41 +610,48 @@ TEST_F(ExpertLayouts, WouldNotPassWithAMistake) {
               // In forward, counts are gathered before rows with a weight travel; in backward, rows without
               // one travel before.
               const auto is_forward = std::make_shared<bool>();
-              model.gather_counts = [gather = model.gather_counts, is_forward](const at::Tensor& own) {
+              model.gather_counts = [gather = model.gather_counts, is_forward](const at::Tensor& own,
+                                                                               int64_t ranks, int64_t index) {
                 *is_forward = true;
-                return gather(own);
+                return gather(own, ranks, index);
               };
               model.start_collective = [start = model.start_collective, is_forward](auto dimension, auto what,
                                                                                     const at::Tensor& out,
                                                                                     const at::Tensor& in) {
                 start(dimension, what, out, in)();
-                const bool has_weights = out.size(1) == kModelWidth + 1;
-                if (has_weights && !*is_forward) out.select(1, kModelWidth).zero_();
+                const bool has_weights = out.size(1) > kModelWidth;
+                if (has_weights && !*is_forward)
+                  out.narrow(1, kModelWidth, out.size(1) - kModelWidth).zero_();
                 if (has_weights) *is_forward = false;
                 return [] {};
               };
             }}},
   };
   const Outcomes& single = single_of(layout, comm->size());
-  for (const auto& [name, mistake] : mistakes) {
-    const Outcomes run = train_layout(layout, *comm, 3, mistake);
-    const double difference =
-        std::max({largest_relative(run.losses, single.losses), largest_relative(run.norms, single.norms),
-                  parameter_error(run, single)});
-    if (std::string(name) == "none")
-      EXPECT_LE(difference, 1e-10);
-    else
-      EXPECT_GT(difference, 1e-4) << name;
-  }
+  for (const int64_t dispatch : {kDispatchCopies, int64_t{1}})
+    for (const auto& [name, mistake] : mistakes) {
+      // Where tokens travel once to each rank, counts are those of ranks, and wrong ones do not even arrive.
+      if (dispatch == 1 && std::string(name) == "permuted counts of experts") continue;
+      Layout with_dispatch = layout;
+      with_dispatch.dispatch = dispatch;
+      const Outcomes run = train_layout(with_dispatch, *comm, 3, mistake);
+      const double difference =
+          std::max({largest_relative(run.losses, single.losses), largest_relative(run.norms, single.norms),
+                    parameter_error(run, single)});
+      if (std::string(name) == "none")
+        EXPECT_LE(difference, 1e-10);
+      else
+        EXPECT_GT(difference, 1e-4) << name;
+    }
 }
 
 // Rank 0 throws in place of one of the calls in its blocks. It makes the rest of the calls of both steps as
 // the others do, in which no token moves where a count was gathered after the failure.
 TEST_F(ExpertLayouts, ARankThatFailsInsideABlockLeavesNoneWaiting) {
   constexpr int64_t kNever = -1;
-  const auto two_steps = [&](const std::string& model_text, int64_t fails_at, int64_t recompute) {
-    const Point point =
-        point_of({.model = model_text, .accumulation = 2, .recompute = recompute, .expert = 2}, comm->size());
+  const auto two_steps = [&](Layout layout, int64_t fails_at) {
+    layout.accumulation = 2;
+    const Point point = point_of(layout, comm->size());
     ReadyTraining training(point, *comm);
     const TrainingSetup& setup = training.setup;
     Model& model = *setup.model;
@@ -569,9 +664,10 @@ TEST_F(ExpertLayouts, ARankThatFailsInsideABlockLeavesNoneWaiting) {
       count();
       return start(call...);
     };
-    model.gather_counts = [&, gather = model.gather_counts](const at::Tensor& own) {
+    model.gather_counts = [&, gather = model.gather_counts](const at::Tensor& own, int64_t ranks,
+                                                            int64_t index) {
       count();
-      return gather(own);
+      return gather(own, ranks, index);
     };
     comm->reset_traffic();
     for (int step = 0; step < 2; ++step) training.step(/*wants_norm=*/true);
@@ -579,10 +675,16 @@ TEST_F(ExpertLayouts, ARankThatFailsInsideABlockLeavesNoneWaiting) {
     return comm->traffic().num_operations;
   };
   const std::string with_capacity = "moe(" + kShape + ", experts=4, top_k=2, capacity=1)";
-  for (const auto& [model, recompute] : {std::pair(kFourExperts, 0), {kFourExperts, 1}, {with_capacity, 1}}) {
-    const int64_t expected = two_steps(model, kNever, recompute);
-    for (const int64_t fails_at : {0, 1, 2, 4, 9, 10, 13, 14, 20, 29, 30, 31})
-      EXPECT_EQ(two_steps(model, fails_at, recompute), expected) << fails_at;
+  std::vector<Layout> layouts = {{.model = kFourExperts, .expert = 2},
+                                 {.model = kFourExperts, .recompute = 1, .expert = 2},
+                                 {.model = with_capacity, .recompute = 1, .expert = 2},
+                                 {.model = kFourExperts, .recompute = 1, .expert = 2, .dispatch = 1}};
+  if (comm->size() == 4)
+    layouts.push_back({.model = kFourExperts, .recompute = 1, .expert = 4, .dispatch = 2});
+  for (const Layout& layout : layouts) {
+    const int64_t expected = two_steps(layout, kNever);
+    for (const int64_t fails_at : {0, 1, 2, 4, 5, 9, 10, 13, 14, 20, 29, 30, 31})
+      EXPECT_EQ(two_steps(layout, fails_at), expected) << fails_at << ", dispatch " << layout.dispatch;
   }
 }
 
@@ -623,6 +725,20 @@ TEST_F(ExpertLayouts, SayWhatIsImpossible) {
   if (comm->size() == 4) {
     EXPECT_THAT(reason({.model = even + ")", .tensor = 4, .sequence_parallel = true, .expert = 2}),
                 testing::HasSubstr("a multiple of tensor 4"));
+  }
+  EXPECT_EQ(
+      reason({.model = "moe(" + kShape + ", experts=4, capacity=1)", .expert = 2, .dispatch = 1}),
+      "rows that are filled up to a capacity travel for each expert; take dispatch copy, or capacity 0");
+  EXPECT_EQ(
+      reason({.model = kFourExperts, .expert = 2, .dispatch = 2}),
+      "dispatch 2 does not cut the 2 ranks that share experts into several groups of as many; take copy "
+      "or rank");
+  if (comm->size() == 4) {
+    EXPECT_EQ(reason({.model = kFourExperts, .expert = 4, .dispatch = 2}), "");
+    EXPECT_EQ(
+        reason({.model = kFourExperts, .expert = 4, .dispatch = 3}),
+        "dispatch 3 does not cut the 4 ranks that share experts into several groups of as many; take 2, "
+        "copy or rank");
   }
   EXPECT_EQ(reason({.model = "moe(" + kShape + ", experts=3)", .expert = 2}),
             "expert 2 does not divide the 3 experts of moe");

@@ -28,6 +28,7 @@ struct Layout {
   bool sequence_parallel = false;
   int64_t context = 1;
   int64_t expert = 1;
+  int64_t dispatch = kDispatchCopies;
 };
 
 inline Point point_of(const Layout& layout, int64_t ranks) {
@@ -54,6 +55,7 @@ inline Point point_of(const Layout& layout, int64_t ranks) {
   t.sequence_parallel = layout.sequence_parallel;
   t.context = layout.context;
   t.expert = layout.expert;
+  t.dispatch = layout.dispatch;
   return point;
 }
 

@@ -159,6 +159,22 @@ TEST_F(PipelineMemory, OfTensorRanksThatShareExperts) {
                    .expert = 2});
 }
 
+// Tokens that travel once to each rank are kept once there, and copied for each of its experts to compute.
+TEST_F(PipelineMemory, OfTokensThatTravelOnce) {
+  for (const std::string options : {"inner=256, top_k=2", "inner=32, top_k=2", "inner=64, top_k=6"})
+    for (const int64_t dispatch : {kDispatchCopies, int64_t{1}})
+      for (const int64_t recompute : {0, 1})
+        expect_near({.model = "moe(layers=2, width=64, heads=2, kv_heads=2, experts=8, sequence=128, "
+                              "vocabulary=64, routing=balanced, " +
+                              options + ")",
+                     .accumulation = 1,
+                     .optimizer = "sgd(lr=0.01)",
+                     .precision = "fp32",
+                     .recompute = recompute,
+                     .expert = 2,
+                     .dispatch = dispatch});
+}
+
 // Inputs that are gathered again take less memory, as the formula says.
 TEST_F(PipelineMemory, OfTensorRanksThatGatherInputsAgain) {
   for (const char* model :

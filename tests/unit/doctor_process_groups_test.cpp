@@ -15,7 +15,7 @@ struct Layout {
   int64_t tensor = 1, context = 1, pipeline = 1;
   std::string rank_order = "dp-pp";
   int64_t ranks = 16;
-  int64_t expert = 1;
+  int64_t expert = 1, dispatch = kDispatchCopies;
 };
 
 Point point_of(const Layout& layout) {
@@ -27,6 +27,7 @@ Point point_of(const Layout& layout) {
   point.training.pipeline = layout.pipeline;
   point.training.rank_order = layout.rank_order;
   point.training.expert = layout.expert;
+  point.training.dispatch = layout.dispatch;
   return point;
 }
 
@@ -61,6 +62,11 @@ TEST(DoctorGroups, OfExpertsOnSeveralNodesAreNamed) {
   EXPECT_THAT(
       told(healthy_world(), {{.pipeline = 2, .rank_order = "pp-dp", .expert = 8}}),
       testing::ElementsAre(HasSubstr("pipeline 2 x expert 8: ranks that share the experts of a layer")));
+  // Tokens that travel once to each 8 ranks travel between nodes as they should.
+  EXPECT_TRUE(told(healthy_world(), {{.expert = 16, .dispatch = 8}}).empty());
+  EXPECT_THAT(told(dealt_round(), {{.expert = 16, .dispatch = 8}}),
+              testing::ElementsAre(HasSubstr("dispatch 8: ranks that share the experts of a layer are on 2 "
+                                             "nodes")));
 }
 
 TEST(DoctorGroups, InsideANodeAreAsTheyShouldBe) {

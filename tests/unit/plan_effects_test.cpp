@@ -81,6 +81,7 @@ const std::map<std::string, Sometimes> kSometimes = {
     {"pipeline_schedule",
      {"1f1b", "gpipe", "strategy: ddp, accumulation: 4", "strategy: ddp, pipeline: 2, accumulation: 4",
       "take pipeline 2 or more"}},
+    {"dispatch", {"copy", "rank", "strategy: ddp", "", "every rank has all experts; take expert 2 or more"}},
     {"stages", {"flops", "blocks", "strategy: ddp", "", "take pipeline 2 or more"}},
     {"rank_order",
      {"dp-pp", "pp-dp", "strategy: ddp, pipeline: 4", "strategy: ddp, pipeline: 2",

@@ -104,7 +104,8 @@ TEST(SuiteErrors, InTrainingBlocks) {
        "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, graph, gathers, "
        "batch_size, "
        "global_batch, "
-       "accumulation, tensor, sequence_parallel, context, expert, pipeline, pipeline_schedule, stages, "
+       "accumulation, tensor, sequence_parallel, context, expert, dispatch, pipeline, pipeline_schedule, "
+       "stages, "
        "rank_order, "
        "save, ranks, transport, environment, sampling"},
       {"<<: {a: 1}",
@@ -113,7 +114,8 @@ TEST(SuiteErrors, InTrainingBlocks) {
        "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, graph, gathers, "
        "batch_size, "
        "global_batch, "
-       "accumulation, tensor, sequence_parallel, context, expert, pipeline, pipeline_schedule, stages, "
+       "accumulation, tensor, sequence_parallel, context, expert, dispatch, pipeline, pipeline_schedule, "
+       "stages, "
        "rank_order, "
        "save, ranks, transport, environment, sampling"},
       {"optimizer: adam",

@@ -59,14 +59,15 @@ TEST(Exclude, WrongRulesAreErrors) {
     }
     return "no error";
   };
-  EXPECT_EQ(error_of("  - {strategie: ddp}"),
-            "s.yaml:11:6: unknown key 'strategie' in a rule of exclude; did you mean 'strategy'? accepted: "
-            "accumulation, "
-            "batch_size, beside, bytes, checkpointing, clip_norm, context, data, dtype, environment, "
-            "expert, gathers, global_batch, graph, "
-            "in_place, kernels, model, operation, optimizer, parts, pipeline, pipeline_schedule, precision, "
-            "rank_order, "
-            "ranks, reduce_dtype, reduction, save, sequence_parallel, stages, strategy, tensor, transport");
+  EXPECT_EQ(
+      error_of("  - {strategie: ddp}"),
+      "s.yaml:11:6: unknown key 'strategie' in a rule of exclude; did you mean 'strategy'? accepted: "
+      "accumulation, "
+      "batch_size, beside, bytes, checkpointing, clip_norm, context, data, dispatch, dtype, environment, "
+      "expert, gathers, global_batch, graph, "
+      "in_place, kernels, model, operation, optimizer, parts, pipeline, pipeline_schedule, precision, "
+      "rank_order, "
+      "ranks, reduce_dtype, reduction, save, sequence_parallel, stages, strategy, tensor, transport");
   EXPECT_EQ(
       error_of("  - {strategy: {fsdp: {shards: full}}}"),
       "s.yaml:11:32: unknown option 'shards' of strategy fsdp; accepted: shard, layout, prefetch, group, "

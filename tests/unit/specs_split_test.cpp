@@ -54,6 +54,54 @@ TEST(MeshOfRanks, KnowsWhatAProcessGroupConsistsOf) {
   EXPECT_EQ(copies.dimension_of({2, 2}), Dimension::data) << "a group of fsdp";
 }
 
+// Tokens of 16 ranks, on nodes of 4: 8 experts of 64 for each of 4,096 tokens. Rows are as many as different
+// ranks, and before them as many as different nodes.
+TEST(Split, OfTokensThatTravelOnceHasTheRowsOfRanksAndNodes) {
+  const auto calls_of = [](int64_t dispatch, const std::string& routing) {
+    const ModelTable whole =
+        resolved_table("moe(layers=1, sequence=4096, experts=64, top_k=8, routing=" + routing + ")");
+    const ModelTable part = split_table(whole, {.expert = 16, .dispatch = dispatch});
+    for (const BlockSpec& block : part.blocks)
+      if (block.expert_tokens) return std::pair(block.forward_calls, block.backward_calls);
+    return std::pair(std::vector<BlockCall>(), std::vector<BlockCall>());
+  };
+  const auto rows = [](const BlockCall& call) { return call.numel_per_sample / call.row; };
+  constexpr int64_t kWidth = 512;
+  const auto [copies, copies_back] = calls_of(0, "learned");
+  ASSERT_EQ(copies.size(), 3u);
+  EXPECT_EQ(rows(copies[1]), 8 * 4096);
+  EXPECT_EQ(copies[0].numel, 16 * 64);
+
+  const auto [ranks, ranks_back] = calls_of(1, "learned");
+  ASSERT_EQ(ranks.size(), 3u);
+  // A rank with 4 of 64 experts is missed by 8 different ones with probability C(60, 8) / C(64, 8).
+  const double missed = 60. / 64 * 59 / 63 * 58 / 62 * 57 / 61 * 56 / 60 * 55 / 59 * 54 / 58 * 53 / 57;
+  EXPECT_NEAR(static_cast<double>(rows(ranks[1])), 4096 * 16 * (1 - missed), 1);
+  EXPECT_EQ(ranks[0].numel, 16 * 16);
+  EXPECT_EQ(ranks[1].row, kWidth + 4) << "a weight for each of the receiver's experts";
+  EXPECT_EQ(ranks[2].row, kWidth);
+  EXPECT_EQ(ranks_back[0].row, kWidth);
+  EXPECT_EQ(ranks_back[1].row, kWidth + 4);
+
+  const auto [nodes, nodes_back] = calls_of(4, "learned");
+  ASSERT_EQ(nodes.size(), 6u);
+  EXPECT_EQ(nodes[0].among, (ProcessGroup{4, 4})) << "one rank of each node";
+  EXPECT_EQ(nodes[1].row, kWidth + 16);
+  EXPECT_NEAR(static_cast<double>(rows(nodes[1])) / 4096, 3.7, 0.1) << "of 4 nodes";
+  EXPECT_EQ(nodes[2].among, (ProcessGroup{4, 1})) << "those of a node";
+  EXPECT_EQ(rows(nodes[3]), rows(ranks[1]));
+  EXPECT_EQ(nodes[4].among, (ProcessGroup{4, 1})) << "back in reverse";
+  EXPECT_EQ(nodes[5].among, (ProcessGroup{4, 4}));
+  ASSERT_EQ(nodes_back.size(), 4u);
+  EXPECT_EQ(nodes_back[0].row, kWidth);
+  EXPECT_EQ(nodes_back[3].row, kWidth + 16);
+
+  // Half of the copies go to one rank, whose 4 experts get all tokens: one row of each token.
+  const auto [hot, hot_back] = calls_of(1, "hot(experts=4, share=0.5)");
+  EXPECT_LT(rows(hot[1]), 5 * 4096);
+  EXPECT_GT(rows(hot[1]), 4 * 4096);
+}
+
 TEST(Split, IsTheTableItselfOnOneRank) {
   const ModelTable whole = resolved_table("gpt2(layers=1)"), same = split_table(whole, {});
   EXPECT_EQ(same.num_parameters(), whole.num_parameters());

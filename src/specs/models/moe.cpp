@@ -93,16 +93,20 @@ ModelTable moe_table(const Options& options) {
   const MoeShape moe = moe_shape(options);
   ModelTable table =
       llama_table(shape, [&](const std::string& layer) { return experts_mlp(shape, moe, layer); });
+  int64_t layer = 0;
   for (const GroupSpec& group : table.groups)
     if (std::any_of(group.parameters.begin(), group.parameters.end(),
                     [](const ParameterSpec& parameter) { return parameter.is_of_experts(); }))
       table.blocks[static_cast<size_t>(group.first_block)].expert_tokens = ExpertTokens{
           .experts = moe.experts,
           .copies = shape.sequence * moe.top_k,
+          .top_k = moe.top_k,
           .width = shape.width,
           .capacity = expert_capacity(moe, shape.sequence),
           .shares = is_learned(moe.routing) ? std::vector<double>()
                                             : expert_shares(moe.routing, moe.experts, moe.top_k),
+          .routing = moe.routing,
+          .layer = layer++,
           .kept_of_row = 2 * static_cast<double>(shape.inner),
           .working_of_row = static_cast<double>(shape.width + 4 * shape.inner),
           .deferred_of_row = 3 * static_cast<double>(shape.inner),
