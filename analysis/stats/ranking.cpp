@@ -35,4 +35,11 @@ size_t num_perhaps_fastest(const std::vector<const MergedPoint*>& points) {
   return count;
 }
 
+bool is_surely_more(const MergedPoint& more, double factor, const MergedPoint& less) {
+  LaunchPair pair{times_of(less), times_of(more)};
+  if (std::min(pair.old_s.size(), pair.new_s.size()) < kLeastLaunches) return false;
+  for (double& seconds : pair.new_s) seconds *= factor;
+  return compare_launches({pair}, 0).front().verdict == Judgement::slower;
+}
+
 }  // namespace shardmark

@@ -12,5 +12,8 @@ namespace shardmark {
 // fewer than kLeastLaunches launches is never told apart, because steps of one launch do not show how much
 // launches vary. 0 of no points; 1: the first is the fastest.
 size_t num_perhaps_fastest(const std::vector<const MergedPoint*>& points);
+// Whether their launches show that a second of `less` and `factor` seconds of `more` differ: that the
+// latter's steps, each times the factor, take longer.
+bool is_surely_more(const MergedPoint& more, double factor, const MergedPoint& less);
 
 }  // namespace shardmark

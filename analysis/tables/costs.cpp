@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "analysis/reference/matched.h"
+#include "analysis/stats/ranking.h"
 #include "analysis/table/cells.h"
 
 namespace shardmark {
@@ -28,6 +29,16 @@ double hours_of_million(const MergedPoint& merged, double Measures::*per_s) {
                                                : Measures::kNone;
 }
 
+// Launches say whether steps take longer; a step's cost is its time times the hours that a second of it buys.
+Cell over_cheapest(const MergedPoint& merged, const MergedPoint& cheapest) {
+  const auto hours = [](const MergedPoint& one) { return hours_of_million(one, &Measures::samples_per_s); };
+  Cell cell = cells::number(hours(merged) / hours(cheapest), 3);
+  const double factor =
+      (hours(merged) / merged.measures.step_s) / (hours(cheapest) / cheapest.measures.step_s);
+  if (hours(merged) > hours(cheapest) && !is_surely_more(merged, factor, cheapest)) cell.text += " ?";
+  return cell;
+}
+
 constexpr const char* kCost =
     "price x ranks x 10^6 / throughput / 3600, in the price's currency; a rank holds one GPU.";
 
@@ -35,11 +46,13 @@ constexpr const char* kCost =
 
 ColumnsOf<MergedPoint> cost_columns(const std::vector<MergedPoint>& points, double price_per_gpu_hour) {
   if (!(price_per_gpu_hour > 0)) return {};
-  std::unordered_map<std::string, double> cheapest;  // fmin passes a NaN over
+  std::unordered_map<std::string, const MergedPoint*> cheapest;
   for (const MergedPoint& merged : points) {
-    if (!is_training(merged)) continue;
-    double& least = cheapest.try_emplace(training_bought(merged), Measures::kNone).first->second;
-    least = std::fmin(least, hours_of_million(merged, &Measures::samples_per_s));
+    if (!is_training(merged) || std::isnan(hours_of_million(merged, &Measures::samples_per_s))) continue;
+    const MergedPoint*& least = cheapest.try_emplace(training_bought(merged), &merged).first->second;
+    if (hours_of_million(merged, &Measures::samples_per_s) <
+        hours_of_million(*least, &Measures::samples_per_s))
+      least = &merged;
   }
   const auto cost = [price_per_gpu_hour](const MergedPoint& merged, double Measures::*per_s) {
     return cells::number(price_per_gpu_hour * hours_of_million(merged, per_s));
@@ -56,12 +69,15 @@ ColumnsOf<MergedPoint> cost_columns(const std::vector<MergedPoint>& points, doub
       {optional("tokens"), [=](const auto& merged) { return cost(merged, &Measures::tokens_per_s); }, kCost},
       {{.name = "x cheapest", .is_optional = true},
        [=](const auto& merged) {
-         return cells::number(
-             hours_of_million(merged, &Measures::samples_per_s) / cheapest.at(training_bought(merged)), 3);
+         const auto found = cheapest.find(training_bought(merged));
+         return found == cheapest.end() ? cells::number(Measures::kNone)
+                                        : over_cheapest(merged, *found->second);
        },
        "cost / that of the cheapest point with the same model, data, optimizer and precision on the same "
        "kind of device, whatever its layout, ranks, batch, recomputation and settings. That a larger "
-       "batch may converge more slowly is not counted."}};
+       "batch may converge more slowly is not counted. ?: the launches do not show that the point costs "
+       "more; "
+       "fewer than 3 never do."}};
 }
 
 }  // namespace shardmark

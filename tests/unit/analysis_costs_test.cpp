@@ -76,6 +76,30 @@ TEST(Costs, OtherTrainingsAndDevicesAreNot) {
   EXPECT_FALSE(alone(changed(0.2, [](Point& p) { p.training.recompute = 1; }), "Some CPU"));
 }
 
+// Three launches that agree show that a point costs more, although its steps are shorter: it has twice the
+// ranks.
+TEST(Costs, OfOneLaunchAreMarked) {
+  const auto marks = [](const std::vector<double>& factors) {
+    std::vector<StudyData> studies;
+    for (const double factor : factors) {
+      Record cheap = training_record("ddp", 2, 2, 0.1 * factor),
+             dear = training_record("ddp", 4, 2, 0.09 * factor);
+      dear.measures.samples_per_s = cheap.measures.samples_per_s / 0.9;
+      studies.push_back(study_of({cheap, dear}, "results/" + std::to_string(studies.size()) + ".h5"));
+    }
+    const Table table = strategies_table(merge_repeats(studies), 3);
+    std::map<std::string, std::string> texts;  // by ranks
+    for (size_t row = 0; row < table.rows.size(); ++row)
+      texts[cell(table, row, "ranks").text] = cell(table, row, "x cheapest").text;
+    return texts;
+  };
+  const auto one = marks({1}), three = marks({1, 1.001, 0.999}), apart = marks({1, 3, 0.3});
+  EXPECT_EQ(one.at("2"), "1");
+  EXPECT_EQ(one.at("4"), "1.8 ?");
+  EXPECT_EQ(three.at("4"), "1.8");
+  EXPECT_EQ(apart.at("4"), "1.8 ?");
+}
+
 TEST(Costs, CopiesThatTrainApartHaveNone) {
   const std::vector<StudyData> studies = {
       study_of({training_record("single", 4, 2, 0.1), training_record("ddp", 4, 2, 0.2)})};
