@@ -36,7 +36,7 @@ class BestPeaks {
   static constexpr const Environment* kAll = nullptr;
   using Key = std::tuple<const Environment*, std::string, std::string>;
   static Key key(const MergedPoint& merged, const Environment* study) {
-    return {study, merged.machine, merged.point.training.precision};
+    return {study, merged.machine, merged.point.training.product_type()};
   }
   std::map<Key, double> best_;
 };
@@ -58,6 +58,14 @@ void add_low_peak(MergedPoint& merged, double best) {
                                            "machine's best, so the machine was not idle",
                                            100 * own / best),
                                false});
+}
+
+// Devices without fp8 products have no peak of them. Those of experts are emulated everywhere, and those
+// beside fp32 and fp64.
+bool is_emulated(const MergedPoint& merged) {
+  const TrainingPoint& t = merged.point.training;
+  return t.products.name == "fp8" && (std::isnan(merged.measures.peak_flops) || t.product_type() != "fp8" ||
+                                      t.model.options.contains("experts"));
 }
 
 // Half of attention's among them.
@@ -84,6 +92,10 @@ void find_utilization(std::vector<MergedPoint>& points) {
   for (MergedPoint& merged : points) {
     Measures& m = merged.measures;
     if (!is_training(merged)) continue;
+    if (is_emulated(merged))
+      merged.warnings.push_back(
+          {"emulated", "its fp8 products were emulated, which shows what training becomes, and no speed",
+           false});
     if (m.peak_flops > 0) add_low_peak(merged, best.of_all(merged));
     m.peak_flops = peak_of(merged, best);
     m.mfu = mfu_of(m);

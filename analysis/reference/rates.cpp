@@ -51,7 +51,8 @@ void add_matrix_products(const std::vector<MergedPoint>& points, std::vector<Rat
   std::map<std::pair<std::string, std::string>, const MergedPoint*> best;  // by machine and precision
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.peak_flops)) continue;
-    const auto [known, is_new] = best.try_emplace({merged.machine, merged.point.training.precision}, &merged);
+    const auto [known, is_new] =
+        best.try_emplace({merged.machine, merged.point.training.product_type()}, &merged);
     if (merged.measures.peak_flops > known->second->measures.peak_flops) known->second = &merged;
   }
   for (const auto& [kind, point] : best) {

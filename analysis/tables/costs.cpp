@@ -18,8 +18,8 @@ namespace {
 // device.
 std::string training_bought(const MergedPoint& merged) {
   const TrainingPoint& t = merged.point.training;
-  return fmt::format("{}\n{}\n{}\n{}\n{}", device_of(merged), to_text(t.model), to_text(t.data),
-                     to_text(t.optimizer), t.precision);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", device_of(merged), to_text(t.model), to_text(t.data),
+                     to_text(t.optimizer), t.precision, to_text(t.products));
 }
 
 // The hours of GPUs for a million samples or tokens. Every rank holds one GPU for as long as the point runs.
@@ -73,7 +73,9 @@ ColumnsOf<MergedPoint> cost_columns(const std::vector<MergedPoint>& points, doub
          return found == cheapest.end() ? cells::number(Measures::kNone)
                                         : over_cheapest(merged, *found->second);
        },
-       "cost / that of the cheapest point with the same model, data, optimizer and precision on the same "
+       "cost / that of the cheapest point with the same model, data, optimizer, precision and products on "
+       "the "
+       "same "
        "kind of device, whatever its layout, ranks, batch, recomputation and settings. That a larger "
        "batch may converge more slowly is not counted. ?: the launches do not show that the point costs "
        "more; "

@@ -70,7 +70,7 @@ std::string peaks_note(const MergedPoints& points) {
     const Measures& m = merged.measures;
     if (!is_training(merged) || std::isnan(m.peak_flops)) continue;
     Peaks& peaks = by_kind
-                       .try_emplace(merged.machine + ", " + merged.point.training.precision,
+                       .try_emplace(merged.machine + ", " + merged.point.training.product_type(),
                                     Peaks{m.peak_flops, m.peak_flops, m.datasheet_flops})
                        .first->second;
     peaks.low = std::min(peaks.low, m.peak_flops);

@@ -2,6 +2,7 @@
 // functions that are called while the host waits for it, and the name of the GPU in use.
 #include "device/device.h"
 
+#include <ATen/ATen.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <vector>
@@ -73,6 +75,13 @@ int64_t device_used_bytes(at::Device device) {
   return static_cast<int64_t>(total_bytes - free_bytes);
 }
 
+bool has_fp8_products(at::Device device) {
+  if (!device.is_cuda()) return false;
+  constexpr int kAda = 89;  // compute capability 8.9
+  const auto* const properties = at::cuda::getDeviceProperties(device.index());
+  return 10 * properties->major + properties->minor >= kAda;
+}
+
 std::vector<std::string> native_precisions(at::Device device) {
   std::vector<std::string> names = {"fp32", "fp64"};
   if (device.is_cuda()) {
@@ -126,8 +135,10 @@ void empty_caches(at::Device device) {
   ::malloc_trim(0);
 }
 
-double measure_peak_flops(at::Device device, const std::string& precision) {
-  const int64_t n = device.is_cuda() ? 8192 : 768;
+namespace {
+
+// A function that multiplies two random matrices n x n.
+std::function<void()> random_product(at::Device device, const std::string& precision, int64_t n) {
   const at::ScalarType dtype = precision == "fp64"   ? at::kDouble
                                : precision == "bf16" ? at::kBFloat16
                                : precision == "fp16" ? at::kHalf
@@ -136,14 +147,29 @@ double measure_peak_flops(at::Device device, const std::string& precision) {
   const auto options = at::TensorOptions().device(device).dtype(dtype);
   // The values are random. On matrices of ones a GPU draws less power and runs 12 % faster than on the values
   // of any training.
-  const at::Tensor a = at::rand({n, n}, options);
-  const at::Tensor b = at::rand({n, n}, options);
-  at::Tensor c = at::mm(a, b);
+  const at::Tensor a = at::rand({n, n}, options), b = at::rand({n, n}, options);
+  if (precision == "fp8") {
+    const at::Tensor one = at::ones({}, options);
+    return [one, left = a.to(at::kFloat8_e4m3fn), right = b.to(at::kFloat8_e4m3fn)] {
+      at::_scaled_mm(left, right.t(), one, one, std::nullopt, std::nullopt, at::kBFloat16,
+                     /*use_fast_accum=*/true);
+    };
+  }
+  return [a, b, c = at::mm(a, b)]() mutable { at::mm_out(c, a, b); };
+}
+
+}  // namespace
+
+double measure_peak_flops(at::Device device, const std::string& precision) {
+  if (precision == "fp8" && !has_fp8_products(device)) return std::nan("");
+  const int64_t n = device.is_cuda() ? 8192 : 768;
+  const std::function<void()> multiply = random_product(device, precision, n);
+  multiply();
   std::vector<double> times;
   for (const double begin = now_s(); times.size() < 5 || now_s() - begin < 0.3;) {
     synchronize(device);
     const double start = now_s();
-    at::mm_out(c, a, b);
+    multiply();
     synchronize(device);
     times.push_back(now_s() - start);
   }
@@ -155,10 +181,10 @@ double measure_peak_flops(at::Device device, const std::string& precision) {
 double datasheet_peak_flops(const std::string& device_name, const std::string& precision) {
   // Dense TFLOP/s; if a data sheet states only the rate with sparsity, half of that. fp32 without tensor
   // cores, fp64 with them, as cuBLAS multiplies. `half` is bf16, and fp16 with sums in fp32. NaN: the data
-  // sheet does not say.
+  // sheet does not say, or the device has none.
   struct Row {
     const char* name;
-    double fp32, fp64, tf32, half;
+    double fp32, fp64, tf32, half, fp8 = std::numeric_limits<double>::quiet_NaN();
   };
   static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   static constexpr Row kRows[] = {
@@ -168,25 +194,26 @@ double datasheet_peak_flops(const std::string& device_name, const std::string& p
       {"NVIDIA A100-PCIE-40GB", 19.5, 19.5, 156, 312},
       {"NVIDIA A100 80GB PCIe", 19.5, 19.5, 156, 312},
       // "NVIDIA H100 Tensor Core GPU", data sheet: SXM and NVL (of one GPU); PCIe from its first edition.
-      {"NVIDIA H100 80GB HBM3", 67, 67, 494.5, 989},
-      {"NVIDIA H100 NVL", 60, 60, 417.5, 835.5},
-      {"NVIDIA H100 PCIe", 51, 51, 378, 756.5},
+      {"NVIDIA H100 80GB HBM3", 67, 67, 494.5, 989, 1979},
+      {"NVIDIA H100 NVL", 60, 60, 417.5, 835.5, 1670.5},
+      {"NVIDIA H100 PCIe", 51, 51, 378, 756.5, 1513},
       // "NVIDIA H200 Tensor Core GPU", data sheet: SXM.
-      {"NVIDIA H200", 67, 67, 494.5, 989},
+      {"NVIDIA H200", 67, 67, 494.5, 989, 1979},
       // "NVIDIA Blackwell", data sheet: one GPU of HGX B200, and one of GB200 NVL72.
-      {"NVIDIA B200", 75, 37, 1100, 2250},
-      {"NVIDIA GB200", 80, 40, 1250, 2500},
+      {"NVIDIA B200", 75, 37, 1100, 2250, 4500},
+      {"NVIDIA GB200", 80, 40, 1250, 2500, 5000},
       // "NVIDIA L40S", data sheet.
-      {"NVIDIA L40S", 91.6, kUnknown, 183, 362.05},
+      {"NVIDIA L40S", 91.6, kUnknown, 183, 362.05, 733},
       // "NVIDIA RTX 6000 Ada Generation", data sheet. It states fp32, and 1,457 for fp8 with sparsity; `half`
       // is a quarter of that and tf32 an eighth, by the ratios of "NVIDIA Ada GPU Architecture".
-      {"NVIDIA RTX 6000 Ada Generation", 91.1, kUnknown, 182.1, 364.2},
+      {"NVIDIA RTX 6000 Ada Generation", 91.1, kUnknown, 182.1, 364.2, 728.5},
   };
   for (const Row& row : kRows) {
     if (device_name != row.name) continue;
     const double tera = precision == "fp32"   ? row.fp32
                         : precision == "fp64" ? row.fp64
                         : precision == "tf32" ? row.tf32
+                        : precision == "fp8"  ? row.fp8
                                               : row.half;
     return tera * 1e12;
   }

@@ -71,6 +71,7 @@ void TrainingSetup::allocate(int64_t first_step) {
   search_convolutions(comm.device());
   model = make_model(t.model, types.compute, comm.device());
   model->keep(rank_step.part());
+  model->fp8 = fp8_of(t.products);
   if (t.kernels == "fused") model->fused = fused_kernels(comm.device());
   model->splits_backward = programs.step.splits_backward();
   if (model->fused) model->fused->adds_gradients = !model->splits_backward;

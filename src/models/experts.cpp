@@ -48,6 +48,25 @@ at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::
   return product;
 }
 
+// The products of experts, which round their factors first if fp8 is not nullptr. In b each expert's matrix
+// has scales of its own.
+struct ExpertProducts {
+  const Fp8* fp8;
+
+  at::Tensor product(const at::Tensor& a, Holds holds, const at::Tensor& b, const at::Tensor& ends) const {
+    if (fp8 == nullptr) return grouped_product(a, b, ends);
+    return grouped_product(fp8_rounded(*fp8, a, holds, 1), fp8_rounded(*fp8, b, Holds::values, 1), ends)
+        .to(a.scalar_type());
+  }
+  // a^T b over the rows of each expert.
+  at::Tensor gradient(const at::Tensor& a, Holds a_holds, const at::Tensor& b, Holds b_holds,
+                      const at::Tensor& ends) const {
+    if (fp8 == nullptr) return grouped_gradient(a, b, ends);
+    return grouped_gradient(fp8_rounded(*fp8, a, a_holds, 0), fp8_rounded(*fp8, b, b_holds, 0), ends)
+        .to(a.scalar_type());
+  }
+};
+
 struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w1,
                             const at::Tensor& w3, const at::Tensor& w2, const at::Tensor& weights,
@@ -59,13 +78,14 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     if (region) ctx->saved_data["region"] = at::IValue::make_capsule(region);
     const int64_t k = weights.size(1);
     at::Tensor rows = x.index_select(0, order.div(k, "floor"));
-    const at::Tensor gate = grouped_product(rows, w1.transpose(1, 2), ends);
-    const at::Tensor up = grouped_product(rows, w3.transpose(1, 2), ends);
+    const ExpertProducts products{model != nullptr ? fp8_of(*model) : nullptr};
+    const at::Tensor gate = products.product(rows, Holds::values, w1.transpose(1, 2), ends);
+    const at::Tensor up = products.product(rows, Holds::values, w3.transpose(1, 2), ends);
     rows.reset();
     ctx->save_for_backward({x, w1, w3, w2, weights, order, ends, gate, up, of_tokens.rows, of_tokens.begin});
     const at::Tensor weight = weights.flatten().index_select(0, order).unsqueeze(1);
     const at::Tensor hidden = at::silu(gate).mul_(up).mul_(weight);
-    return summed(grouped_product(hidden, w2.transpose(1, 2), ends), order, k, of_tokens);
+    return summed(products.product(hidden, Holds::values, w2.transpose(1, 2), ends), order, k, of_tokens);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
@@ -77,13 +97,20 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     const at::Tensor weight = weights.flatten().index_select(0, order).unsqueeze(1);
     at::Tensor dy = outputs[0].index_select(0, token);
     at::Tensor gated = at::silu(gate), hidden = at::mul(gated, up);
-    at::Tensor dhidden = grouped_product(dy, w2, ends);
+    const ExpertProducts products{ctx->saved_data.count("model") > 0 ? fp8_of(kept_model(ctx)) : nullptr};
+    at::Tensor dhidden = products.product(dy, Holds::gradients, w2, ends);
     const RowsOfTokens of_tokens{saved[9], saved[10]};
     const at::Tensor dweight = of_tokens.rows.defined() ? at::zeros_like(weights) : at::empty_like(weights);
     dweight.view(-1).index_copy_(0, order, at::mul(dhidden, hidden).sum(1));
     hidden.mul_(weight);
     DeferredGradients* const later = kept_deferred(ctx);
-    const at::Tensor dw2 = later != nullptr ? at::Tensor() : grouped_gradient(dy, hidden, ends);
+    const auto gradient = [=](const at::Tensor& of_outputs, const at::Tensor& inputs) {
+      return products.gradient(of_outputs, Holds::gradients, inputs, Holds::values, ends);
+    };
+    const auto add = [=](const at::Tensor& to, const at::Tensor& of_outputs, const at::Tensor& inputs) {
+      to.mutable_grad().add_(gradient(of_outputs, inputs));
+    };
+    const at::Tensor dw2 = later != nullptr ? at::Tensor() : gradient(dy, hidden);
     dy.reset();
     if (later == nullptr) hidden.reset();
     dhidden.mul_(weight);
@@ -92,12 +119,12 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     at::Tensor dw1, dw3;
     const auto add_first_gradients = [=, x = x.detach()] {
       const at::Tensor rows = x.index_select(0, token);
-      add_gradient(w1, dgate, rows, ends);
-      add_gradient(w3, dup, rows, ends);
+      add(w1, dgate, rows);
+      add(w3, dup, rows);
     };
     if (later != nullptr) {
       later->push_back([=, dy = outputs[0]] {
-        add_gradient(w2, dy.index_select(0, token), hidden, ends);
+        add(w2, dy.index_select(0, token), hidden);
         add_first_gradients();
       });
     } else if (ctx->saved_data.count("region") > 0) {
@@ -106,19 +133,16 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
       });
     } else {
       const at::Tensor rows = x.index_select(0, token);
-      dw1 = grouped_gradient(dgate, rows, ends), dw3 = grouped_gradient(dup, rows, ends);
+      dw1 = gradient(dgate, rows), dw3 = gradient(dup, rows);
     }
-    const at::Tensor rows = grouped_product(dgate, w1, ends).add_(grouped_product(dup, w3, ends));
+    const at::Tensor rows = products.product(dgate, Holds::gradients, w1, ends)
+                                .add_(products.product(dup, Holds::gradients, w3, ends));
     return {summed(rows, order, k, of_tokens), dw1, dw3, dw2, dweight, {}, {}, {}};
   }
 
   static at::Tensor summed(const at::Tensor& rows, const at::Tensor& order, int64_t top_k,
                            const RowsOfTokens& of_tokens) {
     return of_tokens.rows.defined() ? sum_of_rows(rows, of_tokens) : sum_of_copies(rows, order, top_k);
-  }
-  static void add_gradient(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
-                           const at::Tensor& ends) {
-    weight.mutable_grad().add_(grouped_gradient(a, b, ends));
   }
 };
 

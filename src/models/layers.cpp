@@ -16,6 +16,12 @@ struct Slots {
   const Model& model;
   const at::Tensor& weight;
   const at::Tensor* bias;
+  const Fp8* fp8;
+
+  // a [M, K] times b [K, N].
+  at::Tensor product(const at::Tensor& a, Holds a_holds, const at::Tensor& b, Holds b_holds) const {
+    return fp8 != nullptr ? fp8_product(*fp8, {a, a_holds}, {b, b_holds}) : at::mm(a, b);
+  }
 
   at::Tensor bias_gradient(const at::Tensor& dy) const {
     return model.fused ? column_sum(model.fused, dy) : dy.sum(0);
@@ -37,6 +43,15 @@ struct SplitProduct : torch::autograd::Function<SplitProduct> {
     ctx->save_for_backward({keeps_input ? x : at::Tensor(), weight});
     ctx->saved_data["of"] = at::IValue::make_capsule(of);
     ctx->saved_data["is_projection"] = is_projection;
+    if (of->slots.fp8 != nullptr) {
+      const at::Tensor rows = x.reshape({-1, x.size(-1)});
+      const at::Tensor y =
+          of->slots.product(rows, Holds::values, is_projection ? weight : weight.t(), Holds::values);
+      if (bias) y.add_(*bias);
+      std::vector<int64_t> shape = x.sizes().vec();
+      shape.back() = y.size(1);
+      return y.view(shape);
+    }
     if (is_projection) return bias ? at::addmm(*bias, x, weight) : at::mm(x, weight);
     return at::linear(x, weight, bias);
   }
@@ -52,23 +67,35 @@ struct SplitProduct : torch::autograd::Function<SplitProduct> {
     if (ctx->needs_input_grad(0)) {
       std::vector<int64_t> shape = outputs[0].sizes().vec();
       shape.back() = weight.size(is_projection ? 0 : 1);
-      dx = at::mm(dy, is_projection ? weight.t() : weight).view(shape);
+      dx =
+          slots.product(dy, Holds::gradients, is_projection ? weight.t() : weight, Holds::values).view(shape);
     }
-    const auto product = [=](const at::Tensor& input) {
+    struct Factors {
+      at::Tensor left, right;
+      Holds left_holds, right_holds;
+    };
+    const auto factors = [=](const at::Tensor& input) {
       const at::Tensor rows = input.reshape({-1, input.size(-1)});
-      return is_projection ? std::pair(rows.t(), dy) : std::pair(dy.t(), rows);
+      return is_projection ? Factors{rows.t(), dy, Holds::values, Holds::gradients}
+                           : Factors{dy.t(), rows, Holds::gradients, Holds::values};
+    };
+    const auto product = [=](const at::Tensor& input) {
+      const auto [left, right, left_holds, right_holds] = factors(input);
+      return slots.product(left, left_holds, right, right_holds);
     };
     const bool is_split = slots.model.deferred != nullptr;
     // Fused kernels add to gradients by themselves. Else, without a split, this rounds as autograd does when
     // it adds the gradients that are returned below.
-    const bool adds = is_split || (slots.model.fused && slots.model.fused->adds_gradients);
+    const bool adds =
+        slots.fp8 == nullptr && (is_split || (slots.model.fused && slots.model.fused->adds_gradients));
     const at::Tensor kept = x.defined() ? x.detach() : x;
     const auto add = [=](const at::Tensor& input) {
-      const auto [left, right] = product(input);
-      if (adds)
-        slots.weight.mutable_grad().addmm_(left, right);
-      else
-        slots.weight.mutable_grad().add_(at::mm(left, right));
+      if (adds) {
+        const Factors both = factors(input);
+        slots.weight.mutable_grad().addmm_(both.left, both.right);
+      } else {
+        slots.weight.mutable_grad().add_(product(input));
+      }
       if (slots.bias != nullptr) slots.bias->mutable_grad().add_(slots.bias_gradient(dy));
     };
     if (of->region && dx.defined()) {
@@ -76,17 +103,15 @@ struct SplitProduct : torch::autograd::Function<SplitProduct> {
     } else if (is_split) {
       slots.model.deferred->push_back([=] { add(kept); });
     } else {
-      const auto [left, right] = product(x);
-      return {
-          dx, at::mm(left, right), slots.bias == nullptr ? at::Tensor() : slots.bias_gradient(dy), {}, {}};
+      return {dx, product(x), slots.bias == nullptr ? at::Tensor() : slots.bias_gradient(dy), {}, {}};
     }
     return {dx, {}, {}, {}, {}};
   }
 };
 
 at::Tensor split_product(const Model& model, const LayerInput& in, const at::Tensor& weight,
-                         const at::Tensor& bias, bool is_projection) {
-  const Slots slots{model, weight, bias.defined() ? &bias : nullptr};
+                         const at::Tensor& bias, bool is_projection, const Fp8* fp8) {
+  const Slots slots{model, weight, bias.defined() ? &bias : nullptr, fp8};
   return SplitProduct::apply(in.x, weight, bias.defined() ? std::optional(bias) : std::nullopt,
                              c10::make_intrusive<OfProduct>(slots, in), is_projection);
 }
@@ -94,13 +119,13 @@ at::Tensor split_product(const Model& model, const LayerInput& in, const at::Ten
 }  // namespace
 
 at::Tensor split_linear(const Model& model, const LayerInput& x, const at::Tensor& weight,
-                        const at::Tensor& bias) {
-  return split_product(model, x, weight, bias, false);
+                        const at::Tensor& bias, const Fp8* fp8) {
+  return split_product(model, x, weight, bias, false, fp8);
 }
 
 at::Tensor split_projection(const Model& model, const LayerInput& x, const at::Tensor& weight,
-                            const at::Tensor& bias) {
-  return split_product(model, x, weight, bias, true);
+                            const at::Tensor& bias, const Fp8* fp8) {
+  return split_product(model, x, weight, bias, true, fp8);
 }
 
 }  // namespace shardmark

@@ -15,12 +15,12 @@ namespace shardmark {
 // parameters later, where a pipeline would otherwise be idle (Qi et al., Zero Bubble Pipeline Parallelism,
 // ICLR 2024), or while tensor-parallel ranks sum the gradient of their input.
 //
-// x is [..., in], weight [out, in], bias [out] or undefined.
+// x is [..., in], weight [out, in], bias [out] or undefined. fp8: how it multiplies; nullptr: in its type.
 at::Tensor split_linear(const Model& model, const LayerInput& x, const at::Tensor& weight,
-                        const at::Tensor& bias);
+                        const at::Tensor& bias, const Fp8* fp8 = nullptr);
 // x is [N, in], weight [in, out], bias [out] or undefined.
 at::Tensor split_projection(const Model& model, const LayerInput& x, const at::Tensor& weight,
-                            const at::Tensor& bias);
+                            const at::Tensor& bias, const Fp8* fp8 = nullptr);
 inline bool splits_backward(const Model& model, const LayerInput& in) {
   return model.splits_backward || in.region;
 }
@@ -37,8 +37,11 @@ struct Linear {  // weight [out, in]
 struct Matrix {  // weight [out, in]; no bias
   const at::Tensor& weight;
   const Model& model;
+  bool is_in_block = false;  // of a transformer, whose products may be those of Model::fp8
   at::Tensor operator()(const LayerInput& in) const {
-    return splits_backward(model, in) ? split_linear(model, in, weight, {}) : at::linear(in.x, weight);
+    const Fp8* const fp8 = is_in_block ? fp8_of(model) : nullptr;
+    return splits_backward(model, in) || fp8 != nullptr ? split_linear(model, in, weight, {}, fp8)
+                                                        : at::linear(in.x, weight);
   }
 };
 
@@ -46,11 +49,12 @@ struct Projection {  // weight [in, out], x [N, in]
   const at::Tensor &weight, &bias;
   const Model& model;
   at::Tensor operator()(const LayerInput& in) const {
-    if (splits_backward(model, in)) return split_projection(model, in, weight, bias);
+    if (splits_backward(model, in) || model.fp8)
+      return split_projection(model, in, weight, bias, fp8_of(model));
     return model.fused ? fused_projection(model.fused, in.x, weight, bias) : at::addmm(bias, in.x, weight);
   }
   at::Tensor gelu(const LayerInput& in) const {
-    if (model.fused && !splits_backward(model, in))
+    if (model.fused && !splits_backward(model, in) && !model.fp8)
       return fused_projection_gelu(model.fused, in.x, weight, bias);
     return at::gelu((*this)(in), "tanh");
   }
@@ -63,8 +67,9 @@ struct LastProjection {  // weight [in, out], x [N, in]
   const Model& model;
   at::Tensor operator()(const at::Tensor& x) const {
     if (model.table().split.tensor == 1) return Projection{weight, bias, model}(x);
-    const at::Tensor part =
-        model.splits_backward ? split_projection(model, x, weight, {}) : at::mm(x, weight);
+    const at::Tensor part = model.splits_backward || model.fp8
+                                ? split_projection(model, x, weight, {}, fp8_of(model))
+                                : at::mm(x, weight);
     return reduce_from_tensor_region(model, part) + bias;
   }
 };

@@ -165,7 +165,7 @@ Block transformer(Model& model, const std::string& name, const Rotary& rotary, i
     return RmsNorm{model, model.parameter(name + "." + of + ".weight")};
   };
   const auto matrix = [&](const char* of) {
-    return Matrix{model.parameter(name + "." + of + ".weight"), model};
+    return Matrix{model.parameter(name + "." + of + ".weight"), model, /*is_in_block=*/true};
   };
   const RmsNorm before_attention = norm("input_layernorm"), before_mlp = norm("post_attention_layernorm");
   const GroupedAttention attention{matrix("self_attn.q_proj"),
@@ -185,7 +185,7 @@ Block transformer(Model& model, const std::string& name, const Rotary& rotary, i
 
 InnerMlp swiglu_mlp(Model& model, const std::string& name) {
   const auto matrix = [&](const char* of) {
-    return Matrix{model.parameter(name + "." + of + ".weight"), model};
+    return Matrix{model.parameter(name + "." + of + ".weight"), model, /*is_in_block=*/true};
   };
   return [gate = matrix("gate_proj"), up = matrix("up_proj"),
           down = matrix("down_proj")](const LayerInput& in) { return down(swiglu(gate(in), up(in))); };

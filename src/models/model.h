@@ -9,11 +9,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/registry.h"
 #include "kernels/launcher.h"
+#include "models/fp8.h"
 #include "specs/stages.h"
 
 namespace shardmark {
@@ -101,6 +103,8 @@ class Model {
   bool gpu_forms;
   // The kernels of src/kernels for the layers of language models; nullptr: torch's kernels.
   Kernels fused;
+  // How the linear layers and experts of transformer blocks multiply, if not in dtype().
+  std::optional<Fp8> fp8;
   // Whether a block is being recomputed for its backward. Running statistics are not updated again then.
   bool recompute = false;
   // int64 [layers, experts]: the number of tokens that each expert has been given since this was last zeroed.
@@ -132,6 +136,9 @@ class Model {
   std::vector<std::vector<at::Tensor*>> by_group_;  // [group][parameter]
   std::map<std::string, at::Tensor> buffers_;
 };
+
+// nullptr: blocks multiply in the model's type.
+inline const Fp8* fp8_of(const Model& model) { return model.fp8 ? &*model.fp8 : nullptr; }
 
 // Registered by src/models/<name>.cpp. Adds the blocks to a model that was made from the table of the same
 // name.

@@ -252,7 +252,7 @@ std::string reason_against(const Point& point, const World& world) {
     if (!reason.empty()) return reason;
   for (std::string reason :
        {data_mismatch(point.training), strategy_reason(point), kernels_reason(point, world.on_cpu),
-        graph_reason(point, world.on_cpu), save_reason(point)})
+        products_reason(point), graph_reason(point, world.on_cpu), save_reason(point)})
     if (!reason.empty()) return reason;
   return memory_reason(point, world.memory_per_rank_bytes);
 }
@@ -337,6 +337,19 @@ std::string kernels_reason(const Point& point, bool on_cpu) {
   const specs::SampleShape sample = specs::model_table(t.model)->sample;
   if (sample.kind == specs::SampleShape::Kind::tokens) return {};
   return "fused kernels are those of language models, and " + t.model.name + " is none; take kernels torch";
+}
+
+// The other precisions prove strategies and layouts, on any device.
+std::string products_reason(const Point& point) {
+  const TrainingPoint& t = point.training;
+  if (t.products.name != "fp8") return {};
+  if (specs::model_table(t.model)->sample.kind != specs::SampleShape::Kind::tokens)
+    return "fp8 products are those of transformer blocks, and " + t.model.name +
+           " has none; take products compute";
+  if (t.precision != "bf16" && t.precision != "fp32" && t.precision != "fp64")
+    return fmt::format("fp8 products are computed beside bf16, or fp32 and fp64, and not {}; take bf16",
+                       t.precision);
+  return {};
 }
 
 // A CUDA graph replays the same random numbers every time, so dropout is refused. Graphs that contain NCCL's

@@ -59,6 +59,7 @@ std::string mpi_reason(const Point& point, specs::MpiServes serves);
 // Return why the point cannot use the kernels that it names, cannot run as CUDA graphs, or has no checkpoints
 // to save; empty if it can.
 std::string kernels_reason(const Point& point, bool on_cpu);
+std::string products_reason(const Point& point);
 std::string graph_reason(const Point& point, bool on_cpu);
 std::string save_reason(const Point& point);
 

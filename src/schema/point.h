@@ -29,6 +29,7 @@ struct TrainingPoint {
   std::string chosen;
   Choice optimizer;
   std::string precision = "fp32";
+  Choice products = {"compute"};  // how transformer blocks multiply matrices: in the precision, or in fp8
   std::string reduce_dtype = "same";
   double clip_norm = 0;
   int64_t recompute = 0;  // recompute every n-th block in backward; 0: none; or kGatheredInputs
@@ -57,6 +58,12 @@ struct TrainingPoint {
   Choice save = {"none"};  // how checkpoints are written after the steps
   // "weak": the suite gave the batch of a rank. "strong": it gave the global batch. Not part of the identity.
   std::string scaling = "weak";
+
+  // The type of most matrix products, whose peak a rate is compared with. Beside fp32 and fp64, fp8 is
+  // emulated.
+  const std::string& product_type() const {
+    return products.name == "fp8" && precision == "bf16" ? products.name : precision;
+  }
 };
 
 // The axes of a collectives block.

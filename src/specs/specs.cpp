@@ -160,6 +160,26 @@ const std::map<std::string, SaveSpec>& save_specs() {
   return table;
 }
 
+const std::map<std::string, ProductsSpec>& products_specs() {
+  static const std::map<std::string, ProductsSpec> table = {
+      {"compute", {"in the precision of the arithmetic"}},
+      {"fp8",
+       {"matrices are scaled, rounded to 8-bit floating point and multiplied: the linear layers and experts "
+        "of "
+        "transformer blocks; embedding, head, router and norms keep the precision",
+        {{"scaling",
+          OptionType::text,
+          "tensor",
+          "tensor: one scale for each matrix; row: one for each row of the left and column of the right one",
+          {"tensor", "row"}},
+         {"gradients",
+          OptionType::text,
+          "e5m2",
+          "type of the gradients of outputs; all other matrices are e4m3",
+          {"e5m2", "e4m3"}}}}}};
+  return table;
+}
+
 const OptionTable& transport_options(const std::string& name) {
   const auto found = transport_specs().find(name);
   if (found == transport_specs().end())

@@ -44,6 +44,11 @@ struct SaveSpec {
   std::string description;
   OptionTable options = {};
 };
+// In which type a language model multiplies the matrices of its blocks (the axis `products`).
+struct ProductsSpec {
+  std::string description;
+  OptionTable options = {};
+};
 // What transport mpi can do with the memory of the devices in use. blocking: all but training and what
 // overlaps, because Open MPI's non-blocking reductions do not take GPU memory. The strictest is last.
 enum class MpiServes { everything, blocking, nothing };
@@ -54,7 +59,8 @@ const std::map<std::string, OptimizerSpec>& optimizer_specs();  // sgd, adamw
 const std::map<std::string, TransportSpec>& transport_specs();  // pt2pt, mpi, nccl, hierarchical
 // Throws UsageError, which lists the known ones.
 const OptionTable& transport_options(const std::string& name);
-const std::map<std::string, SaveSpec>& save_specs();  // none, full, sharded
+const std::map<std::string, SaveSpec>& save_specs();          // none, full, sharded
+const std::map<std::string, ProductsSpec>& products_specs();  // compute, fp8
 const std::vector<std::string>& reduction_names();    // sum, average, min, max
 const std::vector<std::string>& dtype_names();        // float32, float16, bfloat16, float64, int32
 int64_t dtype_bytes(const std::string& dtype);

@@ -25,6 +25,7 @@ std::string brief_text(const Point& point) {
   t.model = brief("model", t.model);
   t.strategy = brief("strategy", t.strategy);
   t.save = brief("save", t.save);
+  t.products = brief("products", t.products);
   return to_text(shorter);
 }
 

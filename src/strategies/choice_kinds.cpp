@@ -130,6 +130,13 @@ const ChoiceKind& save_kind() {
   return kind;
 }
 
+const ChoiceKind& products_kind() {
+  static const ChoiceKind kind = {
+      "products", names_of(specs::products_specs()),
+      [](const std::string& name) -> const OptionTable& { return specs::products_specs().at(name).options; }};
+  return kind;
+}
+
 const ChoiceKind& parts_kind() {
   static const ChoiceKind kind = {
       "parts", names_of(specs::parts_specs()),
@@ -153,7 +160,7 @@ const ChoiceKind& kind_of(const std::string& axis) {
       {"strategy", strategy_kind},   {"optimizer", optimizer_kind},
       {"transport", transport_kind}, {"pipeline_schedule", strategies::pipeline_schedule_kind},
       {"parts", parts_kind},         {"beside", beside_kind},
-      {"save", save_kind},
+      {"save", save_kind},           {"products", products_kind},
   };
   return kinds.at(axis)();
 }

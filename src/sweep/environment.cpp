@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -100,6 +101,7 @@ Resources describe_resources(const HostGroup& world, const MpiSession& session, 
   for (const auto& precision : precisions) {
     world.barrier();
     const double own = measure_peak_flops(device, precision);
+    if (world.max(static_cast<int64_t>(std::isnan(own))) != 0) continue;  // a device has no such products
     const auto all = world.gather(std::vector<double>{own});
     const double typical = world.rank() == 0 ? median(all) : 0;
     resources.peak_flops[precision] = world.max(typical);

@@ -107,7 +107,7 @@ TrainingSetup& allocated(TrainingSetup& setup, int64_t first_step) {
 }
 
 double datasheet_flops(const Point& point, const Resources& resources) {
-  const auto found = resources.datasheet_flops.find(point.training.precision);
+  const auto found = resources.datasheet_flops.find(point.training.product_type());
   return found == resources.datasheet_flops.end() ? Measures::kNone : found->second;
 }
 

@@ -31,6 +31,10 @@ TEST(DatasheetPeaks, AreDenseInEveryPrecision) {
     EXPECT_EQ(datasheet_peak_flops(device, "fp16"), half);
     EXPECT_NEAR(half / datasheet_peak_flops(device, "tf32"), 2, 0.05);
     EXPECT_GT(datasheet_peak_flops(device, "tf32"), datasheet_peak_flops(device, "fp32"));
+    // Ada, Hopper and Blackwell multiply 8-bit numbers twice as fast again.
+    if (device.find("A100") == std::string::npos) {
+      EXPECT_NEAR(datasheet_peak_flops(device, "fp8") / half, 2, 0.03);
+    }
   }
 }
 
@@ -41,6 +45,8 @@ TEST(DatasheetPeaks, AreThoseOfTheDataSheets) {
   EXPECT_EQ(datasheet_peak_flops("NVIDIA H100 NVL", "fp64"), 60e12);
   EXPECT_EQ(datasheet_peak_flops("NVIDIA A100 80GB PCIe", "tf32"), 156e12);
   EXPECT_EQ(datasheet_peak_flops("NVIDIA L40S", "bf16"), 362.05e12);
+  EXPECT_EQ(datasheet_peak_flops("NVIDIA H200", "fp8"), 1979e12);
+  EXPECT_TRUE(std::isnan(datasheet_peak_flops("NVIDIA A100-SXM4-80GB", "fp8"))) << "it has no such products";
   EXPECT_EQ(datasheet_peak_flops("NVIDIA RTX 6000 Ada Generation", "fp32"), 91.1e12);
 }
 

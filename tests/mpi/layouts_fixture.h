@@ -29,6 +29,7 @@ struct Layout {
   int64_t context = 1;
   int64_t expert = 1;
   int64_t dispatch = kDispatchCopies;
+  std::string products = "compute";
 };
 
 inline Point point_of(const Layout& layout, int64_t ranks) {
@@ -56,6 +57,7 @@ inline Point point_of(const Layout& layout, int64_t ranks) {
   t.context = layout.context;
   t.expert = layout.expert;
   t.dispatch = layout.dispatch;
+  t.products = resolved_products(layout.products);
   return point;
 }
 
@@ -122,6 +124,7 @@ class Layouts : public OnCpuRanks {
     c.num_steps = 3;
     c.clip_norm = layout.clip_norm;
     c.batch_size = 2;
+    c.products = resolved_products(layout.products);
     return train_single(c, *alone, data_ranks);
   }
 

@@ -46,6 +46,7 @@ struct Case {
   bool graph = false;      // run steps as CUDA graphs
   int64_t norm_every = 1;  // number of steps
   Choice data = {"synthetic", {{"size", 64}}};
+  Choice products = {"compute"};
 };
 
 struct Outcomes {
@@ -65,6 +66,11 @@ inline Choice resolved_optimizer(const std::string& text) {
 inline Choice resolved_strategy(const std::string& text) {
   const Choice choice = choice_from_text(text);
   return resolve(choice, strategies::strategy(choice.name).options, "strategy");
+}
+
+inline Choice resolved_products(const std::string& text) {
+  const Choice choice = choice_from_text(text);
+  return resolve(choice, specs::products_specs().at(choice.name).options, "products");
 }
 
 inline specs::ElementBytes bytes_of(const Precision& types) {
@@ -111,6 +117,7 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
       make_model(resolved_model(c.model), c.precision ? c.precision->compute : c.dtype, comm.device());
   model->gpu_forms |= c.gpu_forms;
   model->fused = c.fused;
+  model->fp8 = fp8_of(c.products);
   if (c.fused) c.fused->adds_gradients = true;
   const StateContext context{*model, comm, resolved_optimizer(c.optimizer), /*seed=*/7, c.precision};
   Programs programs =
@@ -154,16 +161,22 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   return outcomes;
 }
 
-// Runs the reference: `single` on one rank, with the whole global batch as one micro-batch. Many layouts and
-// strategies have the same reference, and it is most of the work, because every rank computes all of it. So
-// it is trained once in a process.
+// Runs the reference: `single` on one rank, with the whole global batch as one micro-batch; or, because those
+// of fp8 have scales of their own, with the same micro-batches. Many layouts and strategies have the same
+// reference, and it is most of the work, because every rank computes all of it. So it is trained once in a
+// process.
 inline const Outcomes& train_single(Case c, Communicator& alone, int64_t ranks) {
-  c.batch_size *= ranks * c.accumulation;
-  c.accumulation = 1;
+  if (c.products.name == "fp8") {
+    c.accumulation *= ranks;
+  } else {
+    c.batch_size *= ranks * c.accumulation;
+    c.accumulation = 1;
+  }
   static std::map<std::string, Outcomes> trained;
   const std::string key = fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", alone.device().str(), c.model, c.optimizer,
-      to_text(c.data), static_cast<int>(c.dtype), c.precision ? static_cast<int>(c.precision->compute) : -1,
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", alone.device().str(), c.model, c.optimizer,
+      to_text(c.data), to_text(c.products), c.accumulation, static_cast<int>(c.dtype),
+      c.precision ? static_cast<int>(c.precision->compute) : -1,
       c.precision ? static_cast<int>(c.precision->master) : -1,
       c.precision ? static_cast<int>(c.precision->reduce) : -1, c.batch_size, c.num_steps, c.clip_norm,
       c.recompute, c.gpu_forms, c.own_gathers, c.norm_every, c.fused != nullptr, c.graph);

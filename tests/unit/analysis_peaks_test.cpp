@@ -54,6 +54,25 @@ TEST(Peaks, TheBestOneOfAStudyCountsForAllOfIt) {
   }
 }
 
+// A device has a peak of fp8 products if it multiplies so itself; experts, and products beside fp32, never
+// do.
+TEST(Peaks, EmulatedProductsAreMarked) {
+  const auto is_marked = [](double matmul, const char* precision, const char* products, const char* model) {
+    Record record = with_peaks(training_record("ddp", 1, 4, 0.1), matmul);
+    record.point.training.precision = precision;
+    record.point.training.products = {products};
+    if (model != nullptr) record.point.training.model = choice_from_text(model);
+    record.id = point_id(record.point);
+    const std::vector<StudyData> studies = {study_of({record})};
+    return has_warning(merge_repeats(studies).at(0), "emulated");
+  };
+  EXPECT_FALSE(is_marked(1e15, "bf16", "fp8", nullptr));
+  EXPECT_TRUE(is_marked(Measures::kNone, "bf16", "fp8", nullptr));
+  EXPECT_TRUE(is_marked(1e12, "fp32", "fp8", nullptr));
+  EXPECT_TRUE(is_marked(1e15, "bf16", "fp8", "moe(experts=8)"));
+  EXPECT_FALSE(is_marked(Measures::kNone, "bf16", "compute", nullptr));
+}
+
 TEST(Peaks, OtherStudiesOfTheReportChangeNothing) {
   const auto study = [](const char* strategy, double peak) {
     return study_of({with_peaks(training_record(strategy, 2, 4, 0.1), peak, 2e12)});

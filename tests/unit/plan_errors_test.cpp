@@ -101,7 +101,8 @@ TEST(SuiteErrors, InTrainingBlocks) {
   const Wrong cases[] = {
       {"stratgy: ddp",
        "s.yaml:6:5: unknown key 'stratgy' in training; did you mean 'strategy'? accepted: model, data, "
-       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, graph, gathers, "
+       "strategy, optimizer, precision, products, reduce_dtype, clip_norm, checkpointing, kernels, graph, "
+       "gathers, "
        "batch_size, "
        "global_batch, "
        "accumulation, tensor, sequence_parallel, context, expert, dispatch, pipeline, pipeline_schedule, "
@@ -111,7 +112,8 @@ TEST(SuiteErrors, InTrainingBlocks) {
       {"<<: {a: 1}",
        "s.yaml:6:5: unknown key '<<' in training; merge keys are not supported, an anchor on a value is; "
        "accepted: model, data, "
-       "strategy, optimizer, precision, reduce_dtype, clip_norm, checkpointing, kernels, graph, gathers, "
+       "strategy, optimizer, precision, products, reduce_dtype, clip_norm, checkpointing, kernels, graph, "
+       "gathers, "
        "batch_size, "
        "global_batch, "
        "accumulation, tensor, sequence_parallel, context, expert, dispatch, pipeline, pipeline_schedule, "

@@ -66,6 +66,7 @@ TEST(Exclude, WrongRulesAreErrors) {
       "batch_size, beside, bytes, checkpointing, clip_norm, context, data, dispatch, dtype, environment, "
       "expert, gathers, global_batch, graph, "
       "in_place, kernels, model, operation, optimizer, parts, pipeline, pipeline_schedule, precision, "
+      "products, "
       "rank_order, "
       "ranks, reduce_dtype, reduction, save, sequence_parallel, stages, strategy, tensor, transport");
   EXPECT_EQ(

@@ -69,6 +69,21 @@ TEST(Plan, SaysWhereFusedKernelsCannotRun) {
             "fused kernels are those of language models, and resnet is none; take kernels torch");
 }
 
+TEST(Plan, SaysWhereProductsCannotBeFp8) {
+  const auto fp8 = [](const char* model, const char* precision) {
+    return reason(fmt::format("training: {{model: {}, strategy: single, batch_size: 1, products: fp8, "
+                              "precision: {}}}",
+                              model, precision),
+                  {1, 0});
+  };
+  for (const char* model : {"gpt2", "llama", "moe"}) EXPECT_EQ(fp8(model, "fp32"), "") << model;
+  EXPECT_EQ(fp8("gpt2", "fp64"), "");
+  EXPECT_EQ(fp8("gpt2", "fp16"),
+            "fp8 products are computed beside bf16, or fp32 and fp64, and not fp16; take bf16");
+  EXPECT_EQ(fp8("resnet", "bf16"),
+            "fp8 products are those of transformer blocks, and resnet has none; take products compute");
+}
+
 TEST(Plan, SaysWhereStepsCannotBeGraphs) {
   const auto graph = [](const char* model, const char* strategy, bool on_cpu) {
     World world{2, 0};

@@ -53,7 +53,7 @@ std::vector<Point> points_in_order(Suite& suite, const World& machine) {
 std::vector<std::string> precisions_of(const std::vector<Point>& points) {
   std::set<std::string> seen;
   for (const auto& point : points)
-    if (point.workload == "training" && point.impossible.empty()) seen.insert(point.training.precision);
+    if (point.workload == "training" && point.impossible.empty()) seen.insert(point.training.product_type());
   return {seen.begin(), seen.end()};
 }
 

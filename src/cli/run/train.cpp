@@ -205,8 +205,9 @@ int train_to_end(Run& run, RunStudy* study, const Ranks& ranks, const std::strin
 }
 
 void check_device(const Point& point, at::Device device) {
-  for (const auto why_not : {kernels_reason, graph_reason})
-    if (const std::string reason = why_not(point, device.is_cpu()); !reason.empty()) throw UsageError(reason);
+  for (const std::string& reason :
+       {kernels_reason(point, device.is_cpu()), graph_reason(point, device.is_cpu()), products_reason(point)})
+    if (!reason.empty()) throw UsageError(reason);
 }
 
 // Calls make() and adds the place in the run's file to errors about values that do not go together.
@@ -259,7 +260,7 @@ int train(const TrainFlags& flags) {
   // Measure the peak FLOP/s of this machine, and make the communicator of all ranks.
   heartbeat.stage("measuring the peaks of this machine");
   const Resources resources =
-      describe_resources(world, *ranks.session, device, {options->point.training.precision});
+      describe_resources(world, *ranks.session, device, {options->point.training.product_type()});
   heartbeat.stage("creating communicator and strategy");
   Environment environment = describe_environment(world, device, resources);
   checked.keep_in(environment);

@@ -49,11 +49,9 @@ int64_t num_steps(const TrainFlags& flags, const Point& point, const DataSource&
 // The settings that a resumed run may change.
 nlohmann::ordered_json settings_of(const TrainingPoint& t, const Choice& schedule, int64_t warmup,
                                    int64_t steps) {
-  nlohmann::ordered_json settings = {{"precision", t.precision},
-                                     {"reduce_dtype", t.reduce_dtype},
-                                     {"clip_norm", t.clip_norm},
-                                     {"schedule", to_text(schedule)},
-                                     {"warmup", warmup}};
+  nlohmann::ordered_json settings = {{"precision", t.precision},       {"products", to_text(t.products)},
+                                     {"reduce_dtype", t.reduce_dtype}, {"clip_norm", t.clip_norm},
+                                     {"schedule", to_text(schedule)},  {"warmup", warmup}};
   for (const auto& [key, value] : t.optimizer.options) settings[key] = to_json(value);
   if (specs::lr_scheduler_specs().at(schedule.name).by_length)
     settings["the schedule's horizon"] = std::to_string(steps) + " steps";

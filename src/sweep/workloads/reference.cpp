@@ -45,6 +45,7 @@ ReferenceRun train(const Point& point, const DataSource& source, at::Device devi
   const meter::Strict strict;  // no other rank waits for this one
   const auto& t = point.training;
   const auto model = make_model(t.model, precision_from(t.precision, "same").master, device);
+  model->fp8 = fp8_of(t.products);
   materialize(*model, point.seed);
   model->draws = false;
   std::vector<OptimizerShard> shards;
@@ -140,9 +141,10 @@ std::optional<Point> with_fewest_layers(Point point) {
 
 std::string reference_key(const Point& point, int64_t replica) {
   const auto& t = point.training;
-  return fmt::format("{} {} {} {} ranks={} batch={} accumulation={} seed={} replica={} clip={}",
-                     to_text(t.model), to_text(t.data), to_text(t.optimizer), t.precision, point.data_ranks(),
-                     t.batch_size, t.accumulation, point.seed, replica, t.clip_norm);
+  return fmt::format("{} {} {} {} {} ranks={} batch={} accumulation={} seed={} replica={} clip={}",
+                     to_text(t.model), to_text(t.data), to_text(t.optimizer), t.precision,
+                     to_text(t.products), point.data_ranks(), t.batch_size, t.accumulation, point.seed,
+                     replica, t.clip_norm);
 }
 
 }  // namespace shardmark

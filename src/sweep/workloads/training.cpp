@@ -182,9 +182,11 @@ namespace {
 constexpr int64_t kMostSteps = 10;
 
 // fp32 sums in another order differ by rounding, and batch norm amplifies the difference. Low precision is
-// compared with fp32. A wrong scale or a missing reduction makes a much larger difference than these bounds.
-double tolerance(const std::string& precision) {
-  return precision == "fp64" ? 1e-8 : precision == "fp32" ? 1e-3 : 3e-2;
+// compared with fp32. Ranks that have a part of a matrix find other scales for it in fp8. A wrong scale of
+// gradients or a missing reduction makes a much larger difference than these bounds.
+double tolerance(const TrainingPoint& t) {
+  if (t.products.name == "fp8" && t.tensor * t.context * t.expert > 1) return 5e-2;
+  return t.precision == "fp64" ? 1e-8 : t.precision == "fp32" ? 1e-3 : 3e-2;
 }
 
 double relative_difference(double value, double expected) {
@@ -277,17 +279,17 @@ Check Training::verify() {
   check.error = group_.max(group_.rank() == 0 ? check.error : 0.0);
   if (setup_.state->program().lossy) return lossy_check(losses, reference.losses);
   const double moved = group_.max(group_.rank() == 0 ? moved_share(load, reference.expert_load) : 0);
-  if (moved > tolerance(point_.training.precision))
+  if (moved > tolerance(point_.training))
     return {true,
             fmt::format("wrong: {:.2g} of the choices of experts differ from one device (allowed {:.0e})",
-                        moved, tolerance(point_.training.precision)),
+                        moved, tolerance(point_.training)),
             moved};
   if (moved > 0) check.text += fmt::format(", but for {:.2g} of the choices of experts", moved);
-  if (check.error > tolerance(point_.training.precision)) {
+  if (check.error > tolerance(point_.training)) {
     check.wrong = true;
     check.text =
         fmt::format("wrong: loss or gradient norm differs from one device by {:.2g} (allowed {:.0e})",
-                    check.error, tolerance(point_.training.precision));
+                    check.error, tolerance(point_.training));
   }
   return check;
 }
@@ -312,7 +314,7 @@ std::string Training::divergence(const std::vector<double>& losses, const std::v
 // reduction has affected yet, must be equal. The difference of the last loss is reported, however large it
 // is.
 Check Training::lossy_check(const std::vector<double>& losses, const std::vector<double>& expected) const {
-  if (relative_difference(losses.front(), expected.front()) > tolerance(point_.training.precision))
+  if (relative_difference(losses.front(), expected.front()) > tolerance(point_.training))
     return {true, "wrong: the first loss differs from one device", Measures::kNone};
   const double error = relative_difference(losses.back(), expected.back());
   return {false,

@@ -94,13 +94,13 @@ int64_t fullest_rank(const Record& record) {
 void derive_speed(Record& record, const specs::ModelTable& table, const Resources& resources, int64_t steps,
                   double seconds) {
   auto& m = record.measures;
-  const std::string& precision = record.point.training.precision;
+  const std::string& type = record.point.training.product_type();
   const Throughput speed = throughput_of(record.point, table.sample.tokens(), steps, seconds);
   m.samples_per_s = speed.samples_per_s;
   m.tokens_per_s = speed.tokens_per_s;
   m.flops_per_step = flops_per_step(record.point, table);
-  m.peak_flops = value_or_none(resources.peak_flops, precision);
-  m.datasheet_flops = value_or_none(resources.datasheet_flops, precision);
+  m.peak_flops = value_or_none(resources.peak_flops, type);
+  m.datasheet_flops = value_or_none(resources.datasheet_flops, type);
   m.mfu = mfu_of(m);
 }
 
