@@ -61,8 +61,8 @@ const std::map<std::string, TransportSpec>& transport_specs();  // pt2pt, mpi, n
 const OptionTable& transport_options(const std::string& name);
 const std::map<std::string, SaveSpec>& save_specs();          // none, full, sharded
 const std::map<std::string, ProductsSpec>& products_specs();  // compute, fp8
-const std::vector<std::string>& reduction_names();    // sum, average, min, max
-const std::vector<std::string>& dtype_names();        // float32, float16, bfloat16, float64, int32
+const std::vector<std::string>& reduction_names();            // sum, average, min, max
+const std::vector<std::string>& dtype_names();                // float32, float16, bfloat16, float64, int32
 int64_t dtype_bytes(const std::string& dtype);
 const std::vector<PrecisionSpec>& precision_specs();   // fp32, tf32, bf16, fp16, fp64
 const std::vector<std::string>& reduce_dtype_names();  // same, fp32

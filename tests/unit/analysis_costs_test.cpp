@@ -94,10 +94,10 @@ TEST(Costs, OfOneLaunchAreMarked) {
     return texts;
   };
   const auto one = marks({1}), three = marks({1, 1.001, 0.999}), apart = marks({1, 3, 0.3});
-  EXPECT_EQ(one.at("2"), "1");
-  EXPECT_EQ(one.at("4"), "1.8 ?");
-  EXPECT_EQ(three.at("4"), "1.8");
-  EXPECT_EQ(apart.at("4"), "1.8 ?");
+  EXPECT_EQ(one.at("2"), "1.00");
+  EXPECT_EQ(one.at("4"), "1.80 ?");
+  EXPECT_EQ(three.at("4"), "1.80");
+  EXPECT_EQ(apart.at("4"), "1.80 ?");
 }
 
 TEST(Costs, CopiesThatTrainApartHaveNone) {
