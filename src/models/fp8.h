@@ -18,7 +18,7 @@ struct Fp8 {
   bool by_row;               // a scale for each row of the left and each column of the right matrix
   at::ScalarType gradients;  // the type of gradients of outputs; all other matrices are e4m3
 };
-// Of a choice of `products`; none if they are computed in the type of the model.
+// The form that a choice of `products` names; none if they are computed in the type of the model.
 std::optional<Fp8> fp8_of(const Choice& products);
 
 // What a matrix holds, which decides its type.

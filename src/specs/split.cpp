@@ -124,7 +124,8 @@ class RegionCalls {
   }
 
  private:
-  // Of rows of tokens, each with some weights, among ranks that have told each other their numbers of rows.
+  // An exchange of rows of tokens, each with some weights, among ranks that have told each other their
+  // numbers of rows.
   struct Exchange {
     ProcessGroup among;
     int64_t counts;    // of all of them
@@ -259,8 +260,8 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
         const auto own_tokens = copies / static_cast<double>(tokens.top_k);
         rows = once.of_busiest * static_cast<double>(split.expert) / token_ranks;
         weights = static_cast<double>(tokens.experts / split.expert);
-        // Of rows sent: which weights travel with them, and their order by token; of tokens: where their rows
-        // begin. The same of the copies that experts compute, in place of the order of one device's.
+        // Rows that are sent keep which weights travel with them, and their order by token; tokens keep where
+        // their rows begin. The copies that experts compute keep the same, in place of one device's order.
         double sent = once.all / token_ranks, senders = own_tokens;
         if (split.dispatch > 1) {
           const int64_t groups = split.expert / split.dispatch;

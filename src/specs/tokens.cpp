@@ -153,7 +153,7 @@ std::pair<size_t, size_t> rows_of_part(const TokenRows& rows, int64_t part) {
 // node.
 TokenRows rows_within_node(const TokenRows& to_nodes, const TokenRows& to_ranks, int64_t ranks_per_node,
                            int64_t node, int64_t tokens) {
-  // Of each token, its place among those that come from one rank.
+  // For each token, its place among those that come from one rank.
   std::vector<int64_t> place(static_cast<size_t>(tokens), -1);
   const auto [first, end] = rows_of_part(to_nodes, node);
   for (size_t row = first; row < end; ++row)
