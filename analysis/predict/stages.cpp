@@ -96,6 +96,10 @@ bool set_operations(std::vector<strategies::SimulatedRank>& simulated, const Sta
     auto& seconds = simulated[stage].operation_s =
         operation_times(stages.programs[stage], costs, ranks_per_node);
     for (double& one : seconds) one *= stretch;
+    // A node's operations share its network card. Within nodes they are taken not to slow each other down.
+    simulated[stage].operation_link.clear();
+    for (const strategies::CollectiveCall& call : stages.programs[stage].calls)
+      simulated[stage].operation_link.push_back(span_of(call, ranks_per_node).nodes > 1 ? 1 : 0);
     is_known = is_known && all_known(seconds);
   }
   return is_known;

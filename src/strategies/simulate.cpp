@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <limits>
 #include <numeric>
 
@@ -23,17 +25,69 @@ class Queue {
  public:
   explicit Queue(size_t num_operations) : ends_(num_operations, -std::numeric_limits<double>::infinity()) {}
 
-  void start(size_t operation, double seconds) {
+  void start(size_t operation, double seconds, int64_t link) {
     started_ += seconds;
     ends_[operation] = started_;
+    if (seconds > 0) under_way_.push_back({started_, link});
   }
-  void advance(double seconds) { done_ = std::min(started_, done_ + seconds); }
-  // The seconds until an operation is complete. All operations before it are complete then, too.
-  double left(size_t operation) const { return std::max(0.0, ends_[operation] - done_); }
+  bool is_busy() const { return !under_way_.empty(); }
+  // Of a busy queue: the link that its first operation uses, and the seconds until that is complete.
+  int64_t link() const { return under_way_.front().link; }
+  double left_of_first() const { return under_way_.front().end - done_; }
+  // At most as far as the end of the first operation.
+  void advance(double seconds) {
+    if (!is_busy()) return;
+    if (seconds < left_of_first()) {
+      done_ += seconds;
+      return;
+    }
+    done_ = under_way_.front().end;
+    under_way_.pop_front();
+  }
+  // Whether an operation is complete. All operations before it are complete then, too.
+  bool is_done(size_t operation) const { return ends_[operation] <= done_; }
 
  private:
+  struct UnderWay {
+    double end;
+    int64_t link;
+  };
   double started_ = 0, done_ = 0;
   std::vector<double> ends_;  // [operation]: the value of started_ after its last start
+  std::deque<UnderWay> under_way_;
+};
+
+// The queue of a strategy's operations, and that of those inside blocks, which never wait for the former.
+// Where the first operations of both use one link, each gets half of it.
+class Queues {
+ public:
+  explicit Queues(size_t num_operations) : queues_{Queue(num_operations), Queue(num_operations)} {}
+  Queue& of(const CollectiveCall& call) { return queues_[call.inside_block ? 1 : 0]; }
+
+  void advance(double seconds) {
+    while (seconds > 0 && is_busy()) seconds -= advance_once(seconds);
+  }
+  // Returns the seconds until an operation is complete.
+  double advance_until_done(const CollectiveCall& call, size_t operation) {
+    double seconds = 0;
+    while (!of(call).is_done(operation)) seconds += advance_once(std::numeric_limits<double>::infinity());
+    return seconds;
+  }
+
+ private:
+  bool is_busy() const { return queues_[0].is_busy() || queues_[1].is_busy(); }
+  // Until a first operation is complete, or `most` seconds have passed. Returns the seconds.
+  double advance_once(double most) {
+    const bool both = queues_[0].is_busy() && queues_[1].is_busy();
+    const bool shares = both && queues_[0].link() != 0 && queues_[0].link() == queues_[1].link();
+    const double each = shares ? 2 : 1;  // seconds for one of work
+    double work = most / each;
+    for (const Queue& queue : queues_)
+      if (queue.is_busy()) work = std::min(work, queue.left_of_first());
+    for (Queue& queue : queues_) queue.advance(work);
+    return work * each;
+  }
+  std::array<Queue, 2> queues_;
 };
 
 double lasting(const Instruction& instruction, const ComputeTimes& compute) {
@@ -72,7 +126,7 @@ class Rank {
         meetings_(meetings),
         progress_(progress),
         timed_(timed),
-        queues_(2, Queue(of.program->calls.size())),
+        queues_(of.program->calls.size()),
         met_(of.program->calls.size(), nullptr) {}
 
   bool is_done() const { return step_ == kPlayedSteps; }
@@ -109,17 +163,16 @@ class Rank {
     if (timed_ != nullptr) *timed_ = {of_.program, {}};
   }
 
-  // Operations between stages are matched by Meetings. Those inside blocks have a queue of their own, because
-  // they never wait for a strategy's. In a program they follow their block, which has computed a share of its
-  // products while they were under way.
+  // Operations between stages are matched by Meetings. In a program those inside a block follow it, although
+  // it has computed a share of its products while they were under way.
   bool is_shared(const CollectiveCall& call) const {
     return meetings_ != nullptr && call.dimension == Dimension::pipeline;
   }
-  Queue& queue_of(const CollectiveCall& call) { return queues_[call.inside_block ? 1 : 0]; }
+  int64_t link_of(size_t index) const { return of_.operation_link.empty() ? 0 : of_.operation_link[index]; }
 
   void pass(double seconds, double progress) {
     now_s_ += seconds;
-    for (Queue& queue : queues_) queue.advance(progress * seconds);
+    queues_.advance(progress * seconds);
   }
 
   void start(size_t index) {
@@ -127,8 +180,8 @@ class Rank {
     if (is_shared(call))
       met_[index] = meetings_->start({stage_, &call, of_.program, next_}, now_s_, of_.operation_s[index]);
     else
-      queue_of(call).start(index, of_.operation_s[index]);
-    if (call.inside_block) queue_of(call).advance(progress_ * call.inside_block->hidden_by * computed_s_);
+      queues_.of(call).start(index, of_.operation_s[index], link_of(index));
+    if (call.inside_block) queues_.of(call).advance(progress_ * call.inside_block->hidden_by * computed_s_);
   }
 
   // The seconds that are left of a message. It has moved since it began, but only at the rate of `progress`
@@ -143,14 +196,15 @@ class Rank {
     const CollectiveCall& call = of_.program->calls[index];
     double seconds = 0;
     if (!is_shared(call)) {
-      seconds = queue_of(call).left(index);
+      seconds = queues_.advance_until_done(call, index);
+      now_s_ += seconds;
     } else if (met_[index] != nullptr) {
       if (!met_[index]->began_s) return false;
       seconds = left_of(*met_[index]);
+      pass(seconds, 1);
     }
     last_.exposed_s += seconds;
     last_.waited_s[static_cast<size_t>(call.dimension)] += seconds;
-    pass(seconds, 1);
     return true;
   }
 
@@ -176,7 +230,7 @@ class Rank {
   Meetings* meetings_;  // nullptr if there is one stage
   double progress_;
   TimedStep* timed_;
-  std::vector<Queue> queues_;
+  Queues queues_;
   std::vector<const Meeting*> met_;  // [call]: its last start
   int step_ = 0;
   size_t next_ = 0;        // instruction

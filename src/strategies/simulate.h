@@ -1,7 +1,8 @@
 // Predicts the time of a step by an event simulation of its programs. Each rank has one computing thread (or
-// stream) and queues of operations, which are served in the order in which they were started. Ranks of one
-// pipeline stage do the same at the same time, so that one of them stands for all. Ranks of different stages
-// meet in messages (meetings.h).
+// stream) and two queues of operations, a strategy's and those inside blocks, each of which is served in the
+// order in which its operations were started; two operations that share links get half of them each. Ranks of
+// one pipeline stage do the same at the same time, so that one of them stands for all. Ranks of different
+// stages meet in messages (meetings.h).
 #pragma once
 
 #include <array>
@@ -28,6 +29,8 @@ struct SimulatedRank {
   const Program* program = nullptr;
   ComputeTimes compute = {};
   std::vector<double> operation_s = {};  // [call of the program]
+  // [call of the program]: the links that it shares with other operations, by a number; 0 or empty: none.
+  std::vector<int64_t> operation_link = {};
 };
 
 // Means over the stages. The length of a step is the same for all of them.

@@ -88,6 +88,29 @@ TEST(Simulate, OneQueue) {
   EXPECT_DOUBLE_EQ(simulate(program, {0, {1}, {1}, 0}, {10, 20}, 1).exposed_s, 30);
 }
 
+// While a call inside a block is waited for, a strategy's operation is under way. On the same links each has
+// half of them, so that 4 s of work take 8; on other links they do not meet. No work is lost.
+TEST(Simulate, OperationsOnTheSameLinksShareThem) {
+  strategies::Program program;
+  const size_t gather = start(program, {specs::Collective::all_gather, 100, {2, 1}});
+  add(program, What::forward, 0);
+  strategies::CollectiveCall call{specs::Collective::all_to_all, 100, {2, 1}};
+  call.inside_block = specs::BlockCall{};
+  call.dimension = specs::Dimension::expert;
+  add(program, What::wait, start(program, call));
+  add(program, What::wait, gather);
+  const auto waited_s = [&](std::vector<int64_t> links) {
+    const strategies::SimulatedStep step =
+        strategies::simulate({{&program, {0, {1}, {1}, 0}, {10, 4}, std::move(links)}}, 1);
+    return std::pair(step.waited_s[static_cast<size_t>(specs::Dimension::expert)],
+                     step.waited_s[static_cast<size_t>(specs::Dimension::data)]);
+  };
+  EXPECT_EQ(waited_s({1, 1}), std::pair(8.0, 5.0));
+  EXPECT_EQ(waited_s({}), std::pair(4.0, 5.0));
+  EXPECT_EQ(waited_s({0, 0}), std::pair(4.0, 5.0));
+  EXPECT_EQ(waited_s({1, 0}), std::pair(4.0, 5.0));
+}
+
 TEST(Program, IsTheSameAsASeries) {
   const strategies::Program program = two_buckets();
   const strategies::Program again = strategies::program_of(strategies::to_series(program));
