@@ -51,7 +51,7 @@ struct DispatchState : torch::CustomClassHolder {
 
  private:
   at::Tensor exchanged(const at::Tensor& rows, int64_t num_out) const {
-    const at::Tensor in = rows.contiguous();
+    at::Tensor in = rows.contiguous();
     if (model.table().split.expert == 1) return in;
     at::Tensor out = at::empty({num_out, in.size(1)}, in.options());
     model.communicate(Dimension::expert, num_rows > 0 ? Collective::all_to_all : Collective::all_to_all_v,

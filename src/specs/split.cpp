@@ -207,6 +207,45 @@ BlockSpec with_whole_experts(BlockSpec block) {
   return block;
 }
 
+// What a rank receives is kept, with the weights, and in which order its experts take it; in the mean as
+// much as it sends. What it sends, and what comes back, is freed. The table is that of the busiest rank,
+// if a rule says which that is. Rows for experts with a capacity are kept on one device, too.
+void add_received_tokens(BlockSpec& block, const Split& split) {
+  const ExpertTokens& tokens = *block.expert_tokens;
+  const auto token_ranks = static_cast<double>(split.token_ranks_of_experts());
+  const double copies = static_cast<double>(tokens.copies) / token_ranks,
+               computed = copies * tokens.of_busiest(split.expert);  // that experts compute
+  double rows = computed;                                            // that it has received
+  auto weights = 1.0;                                                // of a row
+  if (split.travels_as_copies()) {
+    block.indices += computed;
+  } else {
+    const ExpertTokens::Rows once = tokens.once_per(split.expert);
+    const auto own_tokens = copies / static_cast<double>(tokens.top_k);
+    rows = once.of_busiest * static_cast<double>(split.expert) / token_ranks;
+    const int64_t own_experts = tokens.experts / split.expert;
+    weights = static_cast<double>(own_experts);
+    // Rows that are sent keep which weights travel with them, and their order by token; tokens keep where
+    // their rows begin. The copies that experts compute keep the same, in place of one device's order.
+    double sent = once.all / token_ranks, senders = own_tokens;
+    if (split.dispatch > 1) {
+      const int64_t groups = split.expert / split.dispatch;
+      const ExpertTokens::Rows first = tokens.once_per(groups);
+      const double received = first.of_busiest * static_cast<double>(groups) / token_ranks;
+      sent = sent * first.of_busiest * static_cast<double>(groups) / first.all + first.all / token_ranks;
+      senders += received;
+    }
+    block.indices += 2 * sent + senders + 2 * computed + rows - copies;
+  }
+  block.activation_elements +=
+      rows * (static_cast<double>(tokens.width) + weights) + (computed - copies) * tokens.kept_of_row;
+  block.working_elements +=
+      rows * (static_cast<double>(tokens.width) + weights) + (computed - copies) * tokens.working_of_row;
+  // What experts have received, and the gradients of what they give back.
+  block.deferred_elements += rows * (2 * static_cast<double>(tokens.width) + weights - 1) +
+                             (computed - copies) * tokens.deferred_of_row;
+}
+
 BlockSpec part_of(BlockSpec block, const Split& split) {
   if (block.expert_tokens && split.expert > 1 && split.tensor > 1)
     block = with_whole_experts(std::move(block));
@@ -243,43 +282,7 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
   }
   RegionCalls(split).add_to(block);
   if (block.expert_tokens && split.expert > 1) {
-    const ExpertTokens& tokens = *block.expert_tokens;
-    // What a rank receives is kept, with the weights, and in which order its experts take it; in the mean as
-    // much as it sends. What it sends, and what comes back, is freed. The table is that of the busiest rank,
-    // if a rule says which that is. Rows for experts with a capacity are kept on one device, too.
-    if (tokens.capacity == 0) {
-      const auto token_ranks = static_cast<double>(split.token_ranks_of_experts());
-      const double copies = static_cast<double>(tokens.copies) / token_ranks,
-                   computed = copies * tokens.of_busiest(split.expert);  // that experts compute
-      double rows = computed;                                            // that it has received
-      auto weights = 1.0;                                                // of a row
-      if (split.travels_as_copies()) {
-        block.indices += computed;
-      } else {
-        const ExpertTokens::Rows once = tokens.once_per(split.expert);
-        const auto own_tokens = copies / static_cast<double>(tokens.top_k);
-        rows = once.of_busiest * static_cast<double>(split.expert) / token_ranks;
-        weights = static_cast<double>(tokens.experts / split.expert);
-        // Rows that are sent keep which weights travel with them, and their order by token; tokens keep where
-        // their rows begin. The copies that experts compute keep the same, in place of one device's order.
-        double sent = once.all / token_ranks, senders = own_tokens;
-        if (split.dispatch > 1) {
-          const int64_t groups = split.expert / split.dispatch;
-          const ExpertTokens::Rows first = tokens.once_per(groups);
-          const double received = first.of_busiest * static_cast<double>(groups) / token_ranks;
-          sent = sent * first.of_busiest * static_cast<double>(groups) / first.all + first.all / token_ranks;
-          senders += received;
-        }
-        block.indices += 2 * sent + senders + 2 * computed + rows - copies;
-      }
-      block.activation_elements +=
-          rows * (static_cast<double>(tokens.width) + weights) + (computed - copies) * tokens.kept_of_row;
-      block.working_elements +=
-          rows * (static_cast<double>(tokens.width) + weights) + (computed - copies) * tokens.working_of_row;
-      // What experts have received, and the gradients of what they give back.
-      block.deferred_elements += rows * (2 * static_cast<double>(tokens.width) + weights - 1) +
-                                 (computed - copies) * tokens.deferred_of_row;
-    }
+    if (block.expert_tokens->capacity == 0) add_received_tokens(block, split);
     RegionCalls(split).add_expert_tokens(block);
   }
   return block;
