@@ -31,7 +31,7 @@ class Queue {
     if (seconds > 0) under_way_.push_back({started_, link});
   }
   bool is_busy() const { return !under_way_.empty(); }
-  // Of a busy queue: the link that its first operation uses, and the seconds until that is complete.
+  // These two ask a busy queue which link its first operation uses, and in how many seconds that is complete.
   int64_t link() const { return under_way_.front().link; }
   double left_of_first() const { return under_way_.front().end - done_; }
   // At most as far as the end of the first operation.
