@@ -164,11 +164,12 @@ at::Tensor sum_of_copies(const at::Tensor& rows, const at::Tensor& order, int64_
 
 // A bag of an embedding is the sum of some rows of a table, in the order in which they are listed, so that
 // the sum does not depend on the order in which threads finish.
-at::Tensor sum_of_rows(const at::Tensor& rows, const RowsOfTokens& of_tokens) {
+at::Tensor sum_of_rows(const at::Tensor& rows, const RowsOfTokens& of_tokens, const at::Tensor& weights) {
   if (rows.size(0) == 0) return at::zeros({of_tokens.begin.numel(), rows.size(1)}, rows.options());
   constexpr int64_t kSum = 0;
-  return std::get<0>(at::_embedding_bag_forward_only(rows.contiguous(), of_tokens.rows, of_tokens.begin,
-                                                     /*scale_grad_by_freq=*/false, kSum, /*sparse=*/false));
+  return std::get<0>(at::_embedding_bag_forward_only(
+      rows.contiguous(), of_tokens.rows, of_tokens.begin, /*scale_grad_by_freq=*/false, kSum,
+      /*sparse=*/false, weights.defined() ? std::optional(weights) : std::nullopt));
 }
 
 at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends) {

@@ -37,8 +37,9 @@ at::Tensor experts(const LayerInput& in, const at::Tensor& w1, const at::Tensor&
 
 // Sums the rows of the k copies of each token. Rows [N k, C] are in the order by expert.
 at::Tensor sum_of_copies(const at::Tensor& rows, const at::Tensor& order, int64_t top_k);
-// Sums the rows of each token, where tokens have different numbers of them: [rows, C] to [N, C].
-at::Tensor sum_of_rows(const at::Tensor& rows, const RowsOfTokens& of_tokens);
+// Sums the rows of each token, where tokens have different numbers of them: [rows, C] to [N, C]. `weights`
+// says what each row counts, in the order of of_tokens.rows; if it is undefined, each counts 1.
+at::Tensor sum_of_rows(const at::Tensor& rows, const RowsOfTokens& of_tokens, const at::Tensor& weights = {});
 
 // The product of a [M, K] and b [E, K, N]: the rows from ends[e - 1] to ends[e] are multiplied by matrix e.
 at::Tensor grouped_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ends);

@@ -3,13 +3,12 @@
 // order of their senders. A combine sends rows back and ends when each token has the weighted sum of its own.
 // How many rows travel is known beforehand, as it is to those who measure dispatchers alone; a layer that is
 // trained tells its ranks first (models/dispatch.h).
-#include <ATen/ops/_embedding_bag_forward_only.h>
-
 #include <numeric>
 
 #include "base/error.h"
 #include "comm/verification.h"
 #include "device/device.h"
+#include "models/experts.h"
 #include "specs/tokens.h"
 #include "sweep/workloads/collective.h"
 
@@ -187,20 +186,14 @@ class SumOfRows {
   SumOfRows(const specs::TokenRows& rows, int64_t num_tokens, at::ScalarType dtype, at::Device device) {
     const auto [token, row] =
         at::tensor(rows.token, at::kLong).sort(/*stable=*/true, 0, /*descending=*/false);
-    row_ = row.to(device);
-    begin_ = at::searchsorted(token, at::arange(num_tokens, at::kLong)).to(device);
+    of_tokens_ = {row.to(device), at::searchsorted(token, at::arange(num_tokens, at::kLong)).to(device)};
     weight_ = at::tensor(rows.weight, at::kDouble).index_select(0, row).to(device, dtype);
   }
-  at::Tensor operator()(const at::Tensor& rows) const {
-    if (begin_.numel() == 0) return rows.new_empty({0, rows.size(1)});  // the rank has no tokens to send on
-    constexpr int64_t kSum = 0;
-    return std::get<0>(at::_embedding_bag_forward_only(rows, row_, begin_, /*scale_grad_by_freq=*/false, kSum,
-                                                       /*sparse=*/false, weight_));
-  }
+  at::Tensor operator()(const at::Tensor& rows) const { return sum_of_rows(rows, of_tokens_, weight_); }
 
  private:
-  // The rows in the order of their tokens, where the rows of each token begin, and what each row counts.
-  at::Tensor row_, begin_, weight_;
+  RowsOfTokens of_tokens_;
+  at::Tensor weight_;  // what each row counts, in the order of the rows' tokens
 };
 
 class CombineWorkload final : public TokenExchangeWorkload {
