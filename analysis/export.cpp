@@ -49,6 +49,8 @@ Json point_json(const Record& record) {
   return point;
 }
 
+// Cells of an export are for programs alone, so they have a value and no text. Lists and objects become
+// JSON in one line.
 Cell csv_cell(const Json& value) {
   if (value.is_null()) return {"", nullptr};
   return {"", value.is_structured() ? OptionValue(dump_line(value)) : option_value(value)};

@@ -101,6 +101,8 @@ std::string point_metrics(const std::vector<StudyData>& studies) {
   std::vector<std::string> labels;
   for (const MergedPoint& merged : points) labels.push_back(labels_of(merged));
   std::string text;
+  // All series of a metric have to follow its head, so the loop runs over metrics outside and points
+  // inside.
   for (const Metric& metric : kMetrics) {
     const Quantity& of = quantity(metric.quantity);
     std::string series;

@@ -210,6 +210,8 @@ Table changed_table(const std::vector<ComparedPoint>& points, const Launches& af
   return make_table("changed", "Points that changed, largest change first", columns, changed);
 }
 
+// Points with a time on one side alone: they are new, gone, or failed on the other side. Points without a
+// time on both sides are left out.
 Table one_sided_table(const Launches& before, const Launches& after) {
   std::map<std::string, std::string> names;  // by content
   for (const Launches* side : {&before, &after})

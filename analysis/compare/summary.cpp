@@ -84,8 +84,9 @@ std::string as_measured(const std::vector<ComparedPoint>& points, const Launches
                             times_text(ratio_of(*most)));
 }
 
-// Launches that ran all before the others: what changed in the machine meanwhile looks like a change of the
-// program.
+// Whether the launches of the two sides overlap in time. If all launches of one side ran before those of
+// the other, what changed in the machine meanwhile looks like a change of the program. Starts are UTC in
+// ISO 8601, which sorts as text.
 bool took_turns(const Launches& before, const Launches& after) {
   const auto span = [](const Launches& side) {
     std::vector<std::string> starts;

@@ -22,6 +22,7 @@ std::vector<ComparedPoint> compare_common(const std::vector<MergedPoint>& all, c
     points.push_back({&merged, {}, 0});
     pairs.push_back({was->second.step_s, is->second.step_s, was->second.reference});
   }
+  // All points are tested together, so that the correction for their number covers all of them.
   const std::vector<Comparison> comparisons = compare_launches(pairs, margin);
   const std::vector<double> smallest = smallest_slowdowns(pairs, margin);
   for (size_t i = 0; i < points.size(); ++i) {

@@ -43,7 +43,9 @@ std::string kind_text(const ScalingSeries& series) {
   return std::string(to_text(series.scaling)) + " scaling over " + unit_text(series);
 }
 
-// Against the base, and against the point before with the lowest efficiency.
+// Compares each point with the base, and with the lowest efficiency among the points before it. The lowest
+// one is compared, because a single slow point makes all later ones look as if efficiency rose. A point
+// that exceeds the base is reported for that alone.
 void check(const ScalingSeries& series, const std::function<void(PointFinding&&)>& add) {
   const ScalingPoint& base = series.points.front();
   const ScalingPoint* lowest = nullptr;

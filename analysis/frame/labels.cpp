@@ -91,7 +91,9 @@ class LabelAxis {
   bool names_text_ = false;
 };
 
-// The axes of all things, each before those that follow it in some thing, as far as the things agree.
+// All axes of the things, in an order that agrees with the order in each thing as far as the things agree.
+// Each thing is read from its last axis to its first; an axis that is new is put before the one that
+// follows it.
 Texts axes_of(const std::vector<LabelParts>& things) {
   Texts axes;
   for (const LabelParts& parts : things) {

@@ -117,6 +117,8 @@ Launches launches_of(const std::vector<StudyData>& studies, OneMachine one_machi
   if (launches.started.size() > kMostLaunches)
     throw UsageError(fmt::format("{} launches on one side; at most {} are compared: give the latest",
                                  launches.started.size(), kMostLaunches));
+  // A launch counts once for each point, whatever the number of its repeats, because repeats of one launch
+  // are alike. A point that failed in one launch and has a time in another is not missing.
   for (const auto& [content, by_launch] : times) {
     LaunchTimes& point = launches.points[content];
     point.missing.clear();

@@ -57,6 +57,8 @@ struct NodeCounts {
 
 // Where the first n ranks lie, by n; the last entry stands for every larger n.
 std::vector<NodeCounts> node_counts_in(const Environment& environment) {
+  // A point on n ranks uses the first n of the launch, so entry n counts the nodes of these. ranks_per_node
+  // is 0 if the nodes have unequal numbers of them: nodes x the fullest node is then more than n.
   std::vector<NodeCounts> by_ranks(1);
   std::map<std::string, int64_t> ranks_on;
   int64_t most = 0, ranks = 0;
@@ -109,6 +111,8 @@ struct Merging {
   std::vector<MergedPoint> points;
   std::map<PointKey, size_t> known;
 
+  // Records with equal keys are repeats of one point. A weak and a strong sweep may ask for the same point,
+  // so the point keeps both marks.
   MergedPoint& add(MergedPoint merged) {
     const auto [found, is_new] = known.try_emplace(point_key_of(merged), points.size());
     if (is_new) return points.emplace_back(std::move(merged));
@@ -126,6 +130,7 @@ void find_names(std::vector<MergedPoint>& points) {
     machines.insert(merged.machine);
     by_ranks[merged.point.ranks].emplace(merged.nodes, merged.ranks_per_node);
   }
+  // Names say nodes only if they tell points apart: as many ranks on different nodes.
   const bool several_nodes = std::any_of(by_ranks.begin(), by_ranks.end(),
                                          [](const auto& nodes) { return nodes.second.size() > 1; });
   for (MergedPoint& merged : points) {
@@ -238,6 +243,7 @@ std::vector<MergedPoint> merge_repeats(const std::vector<StudyData>& studies) {
     const Origin origin = origin_of(study.environment);
     for (const Record& record : study.records) {
       const Point& p = record.point;
+      // Runs of `train` have a table of their own.
       if (record.outcome != Outcome::ok || !is_known_workload(p) || p.workload == "train") continue;
       MergedPoint& merged = merging.add(unmeasured(p, origin));
       merged.records.push_back(&record);

@@ -70,6 +70,9 @@ LabelPart part_of(const Column& column, const Cell& cell, Said said) {
   return {column.name, cell_in_words(column, cell), {}, said};
 }
 
+// Puts the parts of a family's name into the order in which people ask for them: model and layout, then
+// what a caller puts between (batch, ranks, strategy), then the other settings, and last where it was
+// measured.
 PlotNames::FamilyParts PlotNames::parts_of(const MergedPoint& merged, const std::vector<Column>& columns,
                                            const std::vector<Cell>& cells) {
   FamilyParts parts;

@@ -41,7 +41,8 @@ class BestPeaks {
   std::map<Key, double> best_;
 };
 
-// A rate: 1 / median of the seconds that each study's product takes for a FLOP.
+// The product's best speed in the study of each record, merged over the records as all rates are: the
+// reciprocal of the median of reciprocals.
 double peak_of(const MergedPoint& merged, const BestPeaks& best) {
   std::vector<double> seconds;
   for (const Environment* study : merged.environments)
@@ -60,8 +61,8 @@ void add_low_peak(MergedPoint& merged, double best) {
                                false});
 }
 
-// Devices without fp8 products have no peak of them. Those of experts are emulated everywhere, and those
-// beside fp32 and fp64.
+// Whether the point says nothing of the speed of fp8. Without fp8 products in hardware there is no peak of
+// them. The products of experts are emulated on every device, and so are those beside fp32 and fp64.
 bool is_emulated(const MergedPoint& merged) {
   const TrainingPoint& t = merged.point.training;
   return t.products.name == "fp8" && (std::isnan(merged.measures.peak_flops) || t.product_type() != "fp8" ||

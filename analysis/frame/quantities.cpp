@@ -35,7 +35,8 @@ std::string definition_of(std::string_view measure) {
   return std::string(row->description) + ".";
 }
 
-// Returns nothing for a text.
+// Makes a quantity of a stored measure: its heading, unit and meaning come from the table of measures, so a
+// new measure needs no line here. Returns nothing for a measure that is a text.
 std::optional<Quantity> quantity_of(const MeasureRow& row) {
   return std::visit(
       [&](auto member) -> std::optional<Quantity> {
@@ -72,6 +73,8 @@ double share_of_step(const MergedPoint& merged) {
 double activation_memory(const MergedPoint& merged) { return merged.measures.activation_bytes(); }
 double predicted_peak_memory(const MergedPoint& merged) { return merged.measures.predicted_peak_bytes(); }
 
+// The sum of the parts that are known. Without the last part, the first step, it would be no time to the
+// first step.
 double start_time(const MergedPoint& merged) {
   const Measures& m = merged.measures;
   double sum_s = 0;

@@ -17,6 +17,8 @@ namespace {
 
 using Records = std::vector<const Record*>;
 
+// The median of what was measured. Rates are merged by their reciprocals: seconds per sample add up over
+// work, samples per second do not.
 double merged_value(std::vector<double> values, bool rate) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   if (values.empty()) return Measures::kNone;

@@ -38,7 +38,8 @@ std::set<std::string> batch_texts(const MergedPoint& merged, const std::set<Swee
   return texts;
 }
 
-// Without warnings, ranks.
+// The most ranks of a group on which some point has no warnings; if every point has one, the most ranks of
+// all. `single` counts only if there is nothing else, because its ranks do not work together.
 std::pair<bool, int64_t> most_ranks(const RowGroup& group) {
   std::pair<bool, int64_t> most = {false, 0}, of_replicas = most;
   for (const MergedPoint* merged : group.points) {

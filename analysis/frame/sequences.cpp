@@ -34,6 +34,8 @@ std::vector<SequenceSeries> sequence_series(const std::vector<MergedPoint>& poin
     const std::string series = to_text(model) + series_key(merged, {"model", "batch_size"}),
                       setting = to_text(model) +
                                 series_key(merged, {"model", "batch_size", "strategy", "checkpointing"});
+    // A point belongs to two series: one in which longer sequences mean fewer samples (equal tokens), and
+    // one in which they mean more tokens (equal samples).
     for (const std::string& same :
          {format_count(static_cast<double>(batch * sequence)) + " tokens",
           fmt::format("{} sample{}", format_count(static_cast<double>(batch)), batch == 1 ? "" : "s")}) {

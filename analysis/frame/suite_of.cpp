@@ -15,6 +15,8 @@ namespace {
 
 using Node = nlohmann::ordered_json;
 
+// A choice as suites write it: its name alone if all options are at their defaults, else {name: {options}}.
+// An option whose value is a choice itself is written in the same form.
 Node choice_node(const Choice& choice, const OptionTable& table) {
   const Choice brief = without_defaults(choice, table);
   Node options = Node::object();
@@ -72,6 +74,8 @@ void add_axis(const AxisRow& axis, const Point& point, Node& node, bool anyhow =
 Node training_node(const Point& point, bool with_layout = false) {
   const TrainingPoint& t = point.training;
   Node node;
+  // The two forms of the batch size are one number of the point; which of them a suite writes depends on
+  // the scaling.
   for (const AxisRow& axis : kTrainingAxes)
     if (axis.scaling == nullptr) add_axis(axis, point, node, with_layout && is_of_layout(axis, point));
   if (t.scaling == "strong")
@@ -153,6 +157,8 @@ std::string suite_of(const Point& point) {
 }
 
 std::string suite_of(const SuiteHead& head, const std::vector<SuitePoint>& blocks) {
+  // Repeats are starts of the ranks only in a suite with settings. If there are none, binding at its
+  // default is written as one, which changes nothing else.
   Point first = blocks.at(0).point;
   if (first.environment.empty()) first.environment = "bind=auto";
   Node suite = {{"name", head.name},

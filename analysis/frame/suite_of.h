@@ -9,7 +9,8 @@
 
 namespace shardmark {
 
-// YAML, with everything at its default left out. Of a point of a suite: plan makes the same point of it.
+// YAML, with everything at its default left out. If the point came from a suite, plan makes the same point of
+// this text.
 std::string suite_of(const Point& point);
 
 struct SuitePoint {

@@ -27,6 +27,10 @@ std::optional<Rounds> rounds_of(const Record& record) {
 
 using Ratio = std::function<double(const Rounds& rounds, size_t round)>;
 
+// Takes the ratio in each round, because a round measures both alone and together shortly after each other:
+// a slow machine then slows both sides of the ratio. The value is the median over the records of the
+// medians over their rounds; the interval is the hull of the records' intervals, or none if one of them has
+// none.
 Estimate estimate(const std::vector<Rounds>& records, const Ratio& ratio) {
   std::vector<double> medians;
   Estimate hull{0, 1e300, 0};

@@ -34,7 +34,7 @@ inline bool is_together(const MergedPoint& merged) {
   return merged.point.workload == "collective" && merged.point.collective.beside != "alone";
 }
 
-// Nothing of other points, or without samples.
+// Returns nothing for other points, and for points without samples.
 std::optional<Together> together_of(const MergedPoint& merged);
 
 }  // namespace shardmark

@@ -33,9 +33,10 @@ Steps steps_of(const Series& series) {
   return steps;
 }
 
-// The last third of the steps against the first, where time goes with the number of the step.
-// A change of less than kLeastChange_s is a few ticks of a clock, or one interrupt, however large it is
-// relative to an operation of a microsecond.
+// Compares the last third of the steps with the first, if the time of a step goes with its number
+// (Spearman). Both must hold: a trend without a change of size does not matter, and a change without a
+// trend may be a few disturbed steps. A change of less than kLeastChange_s is a few ticks of a clock, or
+// one interrupt, however large it is relative to an operation of a microsecond.
 void add_drift(const std::vector<double>& steps, bool on_gpu, std::vector<Warning>& warnings) {
   constexpr size_t kLeastSteps = 12;
   constexpr double kChange = 0.05, kLeastChange_s = 1e-6, kCorrelation = 0.5;
@@ -135,6 +136,8 @@ void add_probe(const Measures& m, std::vector<Warning>& warnings) {
        false});
 }
 
+// An operation that no rank can leave before all have entered ends at about the same time everywhere. If
+// its durations differ, ranks did not enter together, and the longest one contains waiting.
 void add_entry_skew(const Record& record, const std::vector<double>& apart, std::vector<Warning>& warnings) {
   constexpr double kApart = 0.3;
   const auto* operation = specs::find_operation(record.point.collective.operation);

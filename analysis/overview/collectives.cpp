@@ -48,7 +48,8 @@ bool is_usable(const MergedPoint& merged) {
 
 std::string bytes_text(int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
-// "yes" where every element of every size was compared, and none was wrong.
+// "yes" if every element of every size was compared and right; else how many sizes were wrong or not
+// checked.
 std::string verified_text(const Measured& measured) {
   std::string text;
   for (const auto& [word, sizes] :
@@ -115,6 +116,7 @@ MeasuredCollectives settings_of(const std::vector<StudyData>& studies,
     measured.by_place[merged.point.collective.in_place ? 1 : 0][bytes] = &merged;
   }
   add_wrong(studies, settings);
+  // An operation that was wrong at every size has no time to show; the warnings name it.
   for (auto& [setting, operations] : settings)
     std::erase_if(operations, [](const auto& operation) { return !operation.second.has_times(); });
   std::erase_if(settings, [](const auto& setting) { return setting.second.empty(); });

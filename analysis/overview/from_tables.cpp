@@ -51,6 +51,7 @@ OverviewTable answer_from(const Table& table, const std::vector<ShownColumn>& sh
     column.name = one.heading;
   }
   if (table.rows.empty() || places.empty()) return answer;
+  // The columns before the first shown one say which row it is; they become the row's name.
   const size_t end = place_of(table, shown.front().column);
   OverviewGroup& group = answer.groups.emplace_back();
   std::vector<LabelParts> names;

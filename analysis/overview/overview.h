@@ -65,9 +65,8 @@ struct Overview {
 Overview overview_of(const std::vector<StudyData>& studies, const std::vector<MergedPoint>& points,
                      const std::vector<MergedPoint>& unfinished, const std::vector<ScalingSeries>& scaling);
 
-// Its parts. Of each training setting the strategies on the most ranks, the fastest first: how fast, by how
-// much slower than the fastest and whether that is certain, memory, exposed communication. Of each collective
-// the bus bandwidth of its largest message and the time of its smallest.
+// Its parts. The strategies of each training setting on the most ranks, the fastest first: how fast, by how
+// much slower than the fastest and whether that is certain, memory, exposed communication.
 OverviewTable training_overview(const std::vector<MergedPoint>& points);
 // The efficiency of each strategy on each number of ranks; `scaling` points into `points`. This is a suite's
 // own question where a series has three rank counts or more.
@@ -83,6 +82,7 @@ OverviewTable largest_overview(const std::vector<StudyData>& studies, const std:
 OverviewTable checkpoints_overview(const std::vector<MergedPoint>& points);
 OverviewTable sustained_overview(const std::vector<MergedPoint>& points,
                                  const std::vector<MergedPoint>& unfinished);
+// The bus bandwidth of each collective's largest message, and the time of its smallest.
 OverviewTable collectives_overview(const std::vector<StudyData>& studies,
                                    const std::vector<MergedPoint>& points);
 std::vector<std::string> nodes_overview(const std::optional<NodesJudged>& judged);

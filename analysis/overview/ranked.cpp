@@ -33,6 +33,8 @@ Ranking::Ranking(PointList rivals) : rivals_(std::move(rivals)) {
   if (rivals_.size() > 1) num_unsure_ = num_perhaps_fastest(rivals_);
 }
 
+// num_unsure_ counts the rows from the first on that may be the fastest. If that is the first row alone, it
+// is the fastest and all others are slower.
 Tier Ranking::tier(const MergedPoint& merged) const {
   if (is_unreliable(merged)) return Tier::unreliable;
   const auto place =
@@ -45,6 +47,7 @@ Tier Ranking::tier(const MergedPoint& merged) const {
 Cell slower_cell(double ratio, Tier tier) {
   if (tier == Tier::fastest) return cells::words("fastest");
   if (!std::isfinite(ratio)) return cells::words("");
+  // Rounded first, so that -0.2 % does not read -0 %.
   const double percent = std::round(100 * (ratio - 1));
   const std::string text = fmt::format("{:+.0f} %", percent == 0 ? 0.0 : percent);
   if (tier == Tier::unreliable) return cells::words("(" + text + ")");

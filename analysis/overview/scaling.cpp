@@ -37,6 +37,8 @@ struct RatedPoint {
   }
 };
 
+// Every point of a series is shown with the efficiency that efficiencies_of() chose for it. Those without
+// one are bases: 100 % by definition.
 std::vector<RatedPoint> rated_points(const std::vector<ScalingSeries>& scaling) {
   const Efficiencies efficiencies = efficiencies_of(scaling);
   std::vector<RatedPoint> all;
@@ -70,6 +72,7 @@ OverviewTable scaling_overview(const std::vector<MergedPoint>& points,
       {}};
   table.title = fmt::format("Scaling: efficiency, {} = 100 %",
                             bases.size() == 1 ? ranks_text(*bases.begin()) : "the fewest ranks of a row");
+  // If all rows have one base, its column would be 100 % in each row; the title says it instead.
   std::set<RankCount> places;
   for (const RatedPoint& point : all)
     if (bases.size() > 1 || point.merged->point.ranks != *bases.begin())

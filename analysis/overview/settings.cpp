@@ -46,6 +46,7 @@ std::vector<LabelParts> labels_of_groups(const std::vector<SettingsGroup>& group
   return labels;
 }
 
+// SAME and AMBIGUOUS are both `perhaps`: neither tells the setting from the fastest.
 Tier tier_of(const RankedSetting& row) {
   switch (row.verdict) {
     case SettingVerdict::fastest:

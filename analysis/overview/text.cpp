@@ -25,7 +25,7 @@ std::string bold(const std::string& text, const TextStyle& style) { return style
 
 std::string shown(const Cell& cell) { return printable(cell.text, ""); }
 
-// Nothing of it is cut off.
+// The text in lines as wide as the screen. It is wrapped, never cut off.
 std::string lines_text(const std::string& text, const TextStyle& style) {
   std::string lines;
   for (const std::string& line : wrapped(printable(text, ""), style.width)) lines += line + "\n";
@@ -245,8 +245,9 @@ size_t num_lines(const OverviewGroup& group, const Columns& columns, const TextS
   return lines;
 }
 
-// Leaves out the last rows of the largest groups, then the last groups, until there are no more lines;
-// returns how many are left. The notes are part of them.
+// Leaves out rows until the table has no more lines than it may: always the last row of the group that has
+// most, so that groups shrink to about the same size. When every group has only two rows, whole groups are
+// left out from the end. One group always stays. Returns how many lines are left, the notes among them.
 size_t shorten(OverviewTable& table, size_t most_lines, const TextStyle& style) {
   const std::string around = notes_text(table, style) + shared_text(table, style);
   const Columns columns(table, style);
@@ -273,6 +274,8 @@ size_t shorten(OverviewTable& table, size_t most_lines, const TextStyle& style) 
 }  // namespace
 
 std::string to_text(Overview overview, const TextStyle& style, Explanations definitions) {
+  // Shares the lines of the screen out. The first answer may take most of them. Each further one may take
+  // an equal part of what is left, so lines that an answer does not need go to those after it.
   const size_t count = overview.answers.size();
   for (size_t i = 0, room = kMostLines; i < count; ++i) {  // the first answer is what the suite was made for
     const size_t most = count == 1 || (count > 2 && i + 1 == count) ? room

@@ -15,7 +15,8 @@
 namespace shardmark {
 namespace {
 
-// The ranks of `single` train independent copies: what it is measured for is to compare others with it.
+// Whether the point takes part in the ranking. An unreliable one does not, nor does `single` on several
+// ranks: these train independent copies, and are measured so that others can be compared with them.
 bool is_rival(const MergedPoint& merged) {
   return !is_unreliable(merged) && (!is_replicas(merged) || merged.point.ranks == 1);
 }

@@ -65,7 +65,8 @@ Found largest(const OverviewTable& table, std::string_view name) {
   return found;
 }
 
-// Rows are in the order of their times. Of one row alone nothing is compared.
+// The first row among the rivals is the fastest, as rows are in the order of their times; rows that are not
+// ranked (`single`, unreliable ones) may stand before it. With a single rival nothing is compared.
 std::string of_fastest(const OverviewTable& table, const char* what, const char* several) {
   const OverviewGroup& group = table.groups.front();
   const auto is_rival = [](Tier tier) { return tier != Tier::unranked && tier != Tier::unreliable; };

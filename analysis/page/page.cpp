@@ -50,6 +50,8 @@ class Page {
         {"style", std::string(plot_style()) + std::string(page_style())},  // dark paper overrides plots
         {"definitions", std::string(svg_definitions())},
         {"script", std::string(page_script())}};
+    // Replaces each {{name}} of the template in one pass, so a text of a study that holds {{...}} itself is
+    // not replaced again.
     std::string out;
     std::string_view rest = page_template();
     for (size_t at = 0; (at = rest.find("{{")) != std::string_view::npos;) {
@@ -87,7 +89,7 @@ std::string figures_of(std::string_view part, const Plots& plots) {
          (left_out == 0 ? "" : element("p", rest) + "\n");
 }
 
-// Nor do they scroll through thousands of rows.
+// A page shows at most kMostPageRows rows of a table, because nobody scrolls through thousands.
 Table shortened(Table&& table) {
   if (table.rows.size() > kMostPageRows) {
     table.notes.insert(table.notes.begin(),

@@ -82,6 +82,7 @@ std::string schedules_html(const std::vector<MergedPoint>& points) {
       continue;
     const TrainingPoint& t = point->training;
     if (t.pipeline > kMostStages || t.accumulation > kMostMicroBatches) continue;
+    // Schedules that have the same caption are the same drawing, so each is drawn once.
     const std::string caption =
         fmt::format("{}: {} stages, {} micro-batches", brief_text("pipeline_schedule", t.schedule),
                     t.pipeline, t.accumulation);

@@ -33,11 +33,13 @@ bool holds_value(const Table& table, std::string_view name) {
 }  // namespace
 
 bool is_telling(const Plot& plot, bool asked_for_links) {
+  // What follows from formulas alone is shown only if the user named links.
   if (plot.table == kByFormula) return asked_for_links;
   if (!plot.rows.empty())
     return plot.rows.size() > 1 ||
            std::any_of(plot.curves.begin(), plot.curves.end(),
                        [](const Curve& curve) { return curve.form == Form::samples; });
+  // A curve of two points says no more than its table, and neither does a single mark.
   constexpr size_t kLeastOfCurve = 3;
   size_t num_dots = 0;
   for (const Curve& curve : plot.curves) {

@@ -19,6 +19,8 @@ using Operations = std::map<std::string, Sizes>;      // by name, with the reduc
 using GroupKey = std::tuple<int64_t, Location, std::string, std::string>;  // ranks, type, series_key()
 constexpr const char* kOutOfPlace = ", out of place";
 
+// The style is the operation's place in the table of operations, so an operation looks the same in every
+// plot.
 int style_of(const std::string& operation) {
   const auto* const found = specs::find_operation(operation.substr(0, operation.find_first_of(" ,")));
   const auto& all = specs::operations();
@@ -30,7 +32,9 @@ bool has_all(const Sizes& sizes, const Sizes& others) {
                      [&](const auto& one) { return sizes.contains(one.first); });
 }
 
-// Where all sizes were measured with one buffer and with two, the former: training works in place.
+// A plot for each setting, a curve for each operation and place. A curve out of place is left out if the
+// one in place has all of its sizes: training works in place, and twice as many curves are hard to tell
+// apart.
 std::map<GroupKey, Operations> collective_groups(const std::vector<MergedPoint>& points) {
   std::map<GroupKey, Operations> groups;
   for (const MergedPoint& merged : points) {

@@ -15,6 +15,7 @@ constexpr int64_t kMostRanks = 512;
 constexpr int kMostDecade = 6;  // of gradients: 1 MB to 10^6 MB
 
 Plot speed_up_plot(const OneRankStep& workload, const std::vector<specs::Link>& links) {
+  // No further than ranks get a sample each of the global batch, up to kMostRanks.
   int64_t most_ranks = 1;
   while (most_ranks < kMostRanks && workload.divides_over(2 * most_ranks)) most_ranks *= 2;
   Plot plot{"interconnects",
@@ -55,6 +56,7 @@ Plot all_reduce_plot(const std::vector<OneRankStep>& workloads, const std::vecto
             {}};
   for (const specs::Link& link : links) {
     Curve curve{link.name, Form::law, static_cast<int>(plot.curves.size()), {}};
+    // Two points for each decade of the gradients' size.
     for (int half = 0; half <= 2 * kMostDecade; ++half) {
       const double megabytes = std::pow(10, half / 2.0);
       const double time_s = all_reduce_s(megabytes * 1e6, link, ranks);

@@ -27,7 +27,9 @@ std::string law_name(const ScalingFit& fit) {
   return name;
 }
 
-// The law with one parameter where it describes the series, else the USL; nullptr where neither does.
+// The fits of a series begin with the law of one parameter, so the first that was not refused is drawn: the
+// USL only if the simpler law does not describe the series. A speed-up over one unit needs a series that
+// starts at one. nullptr if nothing can be drawn.
 const ScalingFit* fit_to_draw(const ScalingSeries& series) {
   for (const ScalingFit& fit : series.fits)
     if (fit.refused.empty() && series.points.front().units == 1) return &fit;

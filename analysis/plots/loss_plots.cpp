@@ -18,6 +18,7 @@ constexpr int64_t kMostPoints = 400;  // of a curve: as many as a plot is wide
 Curve loss_curve(const Record& record, const std::string& name, int style) {
   Curve curve{name, Form::law, style, {}};
   const Series& loss = *record.series("loss");
+  // At most kMostPoints stretches of equal length. A stretch stands at its last step.
   const int64_t stretch = (loss.columns + kMostPoints - 1) / kMostPoints;
   for (int64_t begin = 0; begin < loss.columns; begin += stretch) {
     const int64_t end = std::min(begin + stretch, loss.columns);

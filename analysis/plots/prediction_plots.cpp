@@ -55,6 +55,7 @@ Plots prediction_plots(const std::vector<MergedPoint>& points, const PlotNames& 
         std::minmax_element(held_out.begin(), held_out.end(), [](const HeldOut& a, const HeldOut& b) {
           return a.merged->measures.step_s < b.merged->measures.step_s;
         });
+    // The lines reach a little beyond the shortest and the longest measured step.
     const double from = milliseconds(shortest->merged->measures.step_s) / (1 + kBand);
     const double to = milliseconds(longest->merged->measures.step_s) * (1 + kBand);
     Plot plot{

@@ -30,7 +30,7 @@ PlotPoint efficiency_point(const ScalingPoint& point) {
   return plot_point(point.units, scaled(point.efficiency, 100), text, is_unreliable(*point.merged));
 }
 
-// From the fastest strategy on the fewest ranks: n/n0 times its rate.
+// A line from the fastest strategy on the fewest ranks, as if n ranks were n / n0 times as fast as those.
 Curve ideal(const SeriesGroup& group) {
   PlotPoint base{0, 0};
   double most = 0;

@@ -36,6 +36,7 @@ bool is_near_zero(double low, double high) { return low <= 0.3 * high; }
 void zoom(Plot& plot) {
   constexpr double kLeastSpan = 0.05, kRoom = 0.15;  // for names beside the marks
   double least_over = INFINITY, most_over = 0, least_value = INFINITY, most_value = 0;
+  // Memory has no interval; the lower end of a speed's interval counts, as it decides how near zero is.
   for (const Curve& curve : plot.curves)
     for (const PlotPoint& point : curve.points) {
       least_over = std::min(least_over, point.over);

@@ -30,6 +30,7 @@ PlotPoint point_of(const Series& series, int64_t k, double end_s, const Kind& ki
     if (std::isfinite(series.at(rank, k))) ranks.push_back(series.at(rank, k) * kind.scale);
   if (ranks.empty()) return {};
   PlotPoint point{end_s / 60, median(ranks)};
+  // The bars show how far ranks are apart; they are no confidence interval.
   if (ranks.size() > 1) {
     point.low = quantile(ranks, 0.1);
     point.high = quantile(ranks, 0.9);

@@ -34,7 +34,9 @@ double seconds(const least_squares::Coefficients& terms, const specs::LinkCost& 
   return least_squares::dot(terms, as_coefficients(link));
 }
 
-// By the cost model, if the links in question cost what `link` says.
+// Which algorithm and which kind of link decide a time, if the links in question cost what `link` says:
+// ring or tree, whichever is faster, and across nodes the slower kind of link. Only the slower kind's beta
+// counts, so beta of the links across has a term of 0 if the links of the node are the slower ones.
 Way way_of(const TimedCollective& time, const specs::LinkCost& node, const specs::LinkCost& link) {
   const specs::Network network =
       time.across_nodes() ? specs::Network{node, link} : specs::Network{link, specs::LinkCost{}};
@@ -136,6 +138,9 @@ AlphaBeta fit_alpha_beta(const std::vector<TimedCollective>& times, const AlphaB
   if (!fit.refused.empty()) return fit;
   const specs::LinkCost node = known_node == nullptr ? specs::LinkCost{} : known_node->cost();
   specs::LinkCost link = first_guess(times, node);
+  // Choosing and fitting take turns until no time changes its way. Residuals of the first fit are relative
+  // to the measured times, which gives too much weight to a time that is short by chance. Those of the
+  // others are relative to the fit before, so a few more fits are done even if no way changes.
   Ways ways = ways_of(times, node, link);
   fit.curve = fit_once(times, ways, node, nullptr);
   for (int pass = 0; pass < kMostPasses; ++pass) {

@@ -20,6 +20,7 @@ auto most_similar(Collective operation, Of of) {
   return found;
 }
 
+// How far two spans are apart, in logarithms: 8 ranks are as far from 16 as 64 are from 128.
 double distance(specs::Span a, specs::Span b) {
   const auto apart = [](int64_t x, int64_t y) {
     return std::abs(std::log(static_cast<double>(x) / static_cast<double>(y)));
@@ -27,6 +28,7 @@ double distance(specs::Span a, specs::Span b) {
   return apart(a.ranks, b.ranks) + apart(a.nodes, b.nodes);
 }
 
+// Linear between the two points next to x; beyond the ends, the value at the end.
 double interpolated(const std::map<double, double>& curve, double x) {
   const auto right = curve.lower_bound(x);
   if (right == curve.end()) return curve.rbegin()->second;
@@ -43,6 +45,9 @@ bool is_usable(const TimedCollective& time) {
 }  // namespace
 
 CollectiveCosts::CollectiveCosts(const std::vector<TimedCollective>& times) {
+  // Links within a node are fitted before those across nodes, because the fits across take the part of a
+  // node off their times. A curve then holds, for each measured size, what the cost model is off by: as
+  // logarithms, so that factors are interpolated.
   std::vector<TimedCollective> usable;
   std::copy_if(times.begin(), times.end(), std::back_inserter(usable), is_usable);
   add_fits(usable, false);
@@ -70,6 +75,7 @@ void CollectiveCosts::add_fits(const std::vector<TimedCollective>& times, bool a
   }
 }
 
+// An operation without a fit of its own takes that of the most similar one that has a fit.
 const AlphaBeta* CollectiveCosts::fit_for(Collective operation, bool across_nodes) const {
   return most_similar(operation, [&](Collective one) -> const AlphaBeta* {
     for (const AlphaBeta& fit : fits_)
@@ -78,6 +84,9 @@ const AlphaBeta* CollectiveCosts::fit_for(Collective operation, bool across_node
   });
 }
 
+// The curve of the nearest span on the same kind of links; of the operation itself, or of the most similar
+// one that has such a curve. Curves within a node say nothing about times across nodes, nor the other way
+// round.
 const CollectiveCosts::Curve* CollectiveCosts::curve_for(Collective operation, specs::Span span) const {
   return most_similar(operation, [&](Collective one) {
     const Curve* nearest = nullptr;
@@ -89,6 +98,9 @@ const CollectiveCosts::Curve* CollectiveCosts::curve_for(Collective operation, s
   });
 }
 
+// Nothing if the links in question have neither a fit nor a rate that the user gave. Across nodes, a fit
+// holds the part within the node as well (see add_fits), but a given link does not: with several ranks on a
+// node, the node's links must then be known, too.
 std::optional<double> CollectiveCosts::model_s(Collective operation, double bytes, specs::Span span) const {
   const AlphaBeta* node = fit_for(operation, false);
   const AlphaBeta* across = fit_for(operation, true);
@@ -125,6 +137,8 @@ CollectiveCosts CollectiveCosts::replaced(const specs::Link& link, bool across_n
   CollectiveCosts other = *this;
   std::erase_if(other.curves_, [&](const Curve& curve) { return (curve.span.nodes > 1) == across_nodes; });
   std::erase_if(other.fits_, [&](const AlphaBeta& fit) { return fit.across_nodes == across_nodes; });
+  // A given link has the same alpha and beta for every operation, without an error (num_times stays 0, so
+  // that drawn() does not vary it). The curves of the former links are of no use for it.
   const auto [alpha, beta] = link.cost();
   for (const specs::CollectiveRow& row : specs::collectives()) {
     AlphaBeta& fit = other.fits_.emplace_back();
@@ -140,6 +154,7 @@ CollectiveCosts CollectiveCosts::drawn(std::mt19937_64& random) const {
   CollectiveCosts other = *this;
   for (AlphaBeta& fit : other.fits_) {
     if (!fit.refused.empty() || fit.num_times == 0) continue;
+    // A draw may take alpha or beta below 0; then it is the nearest allowed pair that counts.
     const auto step = least_squares::step(fit.curve, least_squares::Draws(fit.curve.degrees).next(random));
     auto drawn = fit.curve.best;
     for (size_t i = 0; i < drawn.size(); ++i) drawn[i] += step[i];

@@ -62,7 +62,7 @@ class CollectiveCosts {
 };
 
 // The points of one setting (machine, transport) that may be used: float32 sums, not unreliable, with as many
-// ranks on each node. Of each operation one series, that of most points, in place where there are as many.
+// ranks on each node. Each operation has one series: the one with most points, in place if there are as many.
 std::vector<TimedCollective> timed_collectives(const std::vector<MergedPoint>& points,
                                                const std::string& machine, const std::string& transport);
 

@@ -34,6 +34,7 @@ auto microseconds_of(double Estimate::*part) {
   return [part](const FitRow& row) { return cells::number(row.fit.alpha_s.*part * 1e6, 3); };
 }
 
+// The bandwidth is 1 / beta, so the low end of the one comes from the high end of the other.
 auto bandwidth_of(double Estimate::*part) {
   return [part](const FitRow& row) { return cells::number(1e-9 / (row.fit.beta_s_per_byte.*part), 3); };
 }

@@ -87,6 +87,8 @@ ComputeTimes moments_of_stages(const Series& moments, const Series* of_parameter
   return times;
 }
 
+// The columns of block_time are: data, forward of each block, backward of each block, update. The rank
+// whose moments add up to the most time stands for all, because the others wait for it.
 ComputeTimes moments_of_slowest(const Series& series) {
   const auto total = [&](int64_t row) {
     double seconds = 0;
@@ -183,6 +185,11 @@ std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const
   if (series == nullptr || series->rows < 1 || !table ||
       series->columns != 2 + 2 * static_cast<int64_t>(table->blocks.size()))
     return std::nullopt;
+  // Blocks were timed in steps in which nothing moves between ranks. In the timed steps communication takes
+  // caches, memory bandwidth and cores from computing, so the blocks are scaled until a step of them lasts
+  // as long as the measured step without its exposed communication. With stages this cannot be done: each
+  // block counts by the rank that has it, no rank computes all of them, and exposed time includes the
+  // bubble.
   const Measures& m = merged.measures;
   const double computing_s = m.step_s - m.exposed_s;
   const bool has_stages = point.training.pipeline > 1;
@@ -202,6 +209,8 @@ std::optional<MeasuredCompute> measured_compute(const MergedPoint& merged, const
 ComputeCosts::ComputeCosts(std::vector<MeasuredCompute> measured) : measured_(std::move(measured)) {
   std::vector<double> activations;
   for (const MeasuredCompute& one : measured_) {
+    // Points are put together if their blocks should take equally long: the same split of a block, the same
+    // stages, as many ranks on a node, and communication beside it or not.
     const Point& point = one.merged->point;
     const specs::Split split = split_of_blocks(point);
     const auto same = [&](const Kind& kind) {
@@ -214,6 +223,7 @@ ComputeCosts::ComputeCosts(std::vector<MeasuredCompute> measured) : measured_(st
           kind, {communicates(point), one.merged->ranks_per_node, split, point.training.pipeline, {}});
     const auto size = static_cast<double>(point.training.batch_size);
     kind->batches[size].points.push_back(&one);
+    // Only a rank that holds the whole model says what a sample's activations need.
     if (point.ranks_per_copy() == 1 && point.training.expert == 1)
       activations.push_back(one.merged->measures.activation_bytes() / size);
   }
@@ -229,6 +239,8 @@ bool ComputeCosts::has_measured(specs::Split split) const {
 
 const ComputeCosts::Kind* ComputeCosts::nearest(const Point& point, int64_t ranks_per_node,
                                                 const MergedPoint* without) const {
+  // Each condition outweighs all that follow it: first the split of blocks, then the stages, then
+  // communication, then the ranks on a node.
   const auto distance = [&](const Kind& kind) {
     constexpr int64_t kFar = 1 << 24;
     const int64_t more = kind.ranks_per_node - ranks_per_node;
@@ -237,6 +249,7 @@ const ComputeCosts::Kind* ComputeCosts::nearest(const Point& point, int64_t rank
            (kind.stages == point.training.pipeline ? 0 : 4 * kFar) +
            (kind.split == split_of_blocks(point) ? 0 : 8 * kFar);
   };
+  // Whether anything remains of the kind without the point that is left out.
   const auto is_left = [&](const Kind& kind) {
     const auto& batches = kind.batches;
     return batches.size() > 1 || batches.begin()->second.points.size() > 1 ||
@@ -256,6 +269,10 @@ std::optional<ComputeTimes> ComputeCosts::times(const Point& point, int64_t rank
   const std::string strategy = to_text(point.training.strategy);
   const specs::Split split = split_of_blocks(point);
   const bool is_laid_out_alike = kind->split == split && kind->stages == point.training.pipeline;
+  // Three steps. The median over strategies at each batch, interpolated to the batch in question, is what
+  // the family computes. A strategy that was measured beside others is slower or faster than this median by
+  // some factor; the median of its factors over the batches applies. The update does not depend on the
+  // batch: it is that of the strategy on as many ranks, or else follows from the elements that a rank owns.
   std::map<double, ComputeTimes> sizes;
   std::vector<double> factors, updates, rates;
   for (const auto& [size, batch] : kind->batches) {

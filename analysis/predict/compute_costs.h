@@ -50,11 +50,15 @@ class ComputeCosts {
   // For a point of the family; table: of its model; without: a point that is left out. Blocks: median over
   // strategies at that batch (between measured batches linear, beyond them in proportion), times what its
   // strategy takes beside others where it was measured. Update: of the strategy on as many ranks where
-  // measured, else by the elements that a rank owns. Of points that communicate, or do not, as this one does
-  // (moving bytes takes cores and caches from computing), with as many ranks per node, or the next more.
-  // With as many ranks that share each block, and stages, where that was measured; else in proportion to a
+  // measured, else by the elements that a rank owns.
+  //
+  // The points that count communicate if this one does, and do not if it does not (moving bytes takes cores
+  // and caches from computing). They have as many ranks per node, or the next more. They share each block
+  // among as many ranks and have as many stages, where that was measured; else times are in proportion to a
   // block's FLOPs on a rank, as if smaller products took their share of the time.
-  // Nothing where nothing was measured. Blocks: of the whole model, as a rank of the point has them.
+  //
+  // Returns nothing if nothing was measured. The blocks are those of the whole model, as a rank of the point
+  // has them.
   std::optional<ComputeTimes> times(const Point& point, int64_t ranks_per_node,
                                     const specs::ModelTable& table,
                                     const MergedPoint* without = nullptr) const;

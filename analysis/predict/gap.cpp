@@ -14,6 +14,9 @@ struct Parts {
   double step_s, compute_s, skew_s, communication_s;
 };
 
+// Splits each step by its exposed times. The rank that waits least is the last to arrive, so it waits for
+// the links alone; what the others wait longer than this rank is due to ranks that are slower. All parts
+// are means over ranks.
 std::vector<Parts> parts_of_steps(const MergedPoint& merged) {
   std::vector<Parts> parts;
   for (const Record* record : merged.records) {
@@ -41,6 +44,7 @@ void add_measured(Gap& gap) {
   std::vector<Parts> parts = parts_of_steps(*gap.merged);
   if (parts.empty()) return;
   std::sort(parts.begin(), parts.end(), [](const Parts& a, const Parts& b) { return a.step_s < b.step_s; });
+  // The steps are sorted by length, and a quarter is left out at each end.
   const size_t first = parts.size() / 4, last = parts.size() - first;
   const auto mean = [&](double Parts::*part) {
     double sum = 0;
@@ -58,6 +62,7 @@ void add_caveat(Gap& gap, const std::string& caveat) {
     gap.caveat.push_back(caveat);
 }
 
+// Says where the expectation is not a measured time of this operation, size and span.
 void add_caveats(Gap& gap, const strategies::CollectiveCall& operation, const CollectiveCosts& costs) {
   const specs::Span span = span_of(operation, gap.merged->ranks_per_node);
   const auto basis = costs.basis(operation.what, operation.bytes, span);

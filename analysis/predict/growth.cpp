@@ -26,7 +26,9 @@ struct Observation {
   double share;  // of the measured step that a second would be, for each doubling
 };
 
-// Sorted by the seconds.
+// Solves the model for the seconds of each row by itself: what the measured step takes beyond the scaled
+// simulated one, over operations x doublings. Rows on the least nodes, or without operations across nodes,
+// say nothing about the seconds. Returns them sorted by the seconds.
 std::vector<Observation> observations_of(const std::vector<GrowthRow>& rows, int64_t least) {
   std::vector<double> ratios;
   for (const GrowthRow& row : rows)
@@ -44,7 +46,9 @@ std::vector<Observation> observations_of(const std::vector<GrowthRow>& rows, int
   return all;
 }
 
-// count: how often each of them is there. All are sorted.
+// The value with the least sum of weighted distances: half of the weight lies on either side. An error of a
+// row relative to its measured step is its distance in seconds times `weight`, so this is the least sum of
+// relative errors. count: how often each of the rows is there.
 template <class Count>
 double weighted_median(const std::vector<Observation>& sorted, const Count& count) {
   double total = 0, below = 0;
@@ -105,6 +109,7 @@ std::optional<Growth> fit_growth(const std::vector<GrowthRow>& rows) {
   Growth growth{with_interval(sorted), 0, least, least, std::ssize(rows)};
   for (const GrowthRow& row : rows) growth.most_nodes = std::max(growth.most_nodes, row.nodes);
   std::vector<double> shares;
+  // For people: what one doubling adds, as a share of a step.
   for (const Observation& one : sorted) shares.push_back(growth.operation_s.value * one.share);
   growth.share = median(std::move(shares));
   return growth;

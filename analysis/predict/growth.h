@@ -11,11 +11,11 @@
 // took many times as long do not decide. Interval: 2.5th and 97.5th percentile over rows drawn again.
 //
 // Source of the form: tests/data/playbook.csv (README.md, last table), by leaving out one number of nodes at
-// a time. Of what grows with log2(nodes), seconds for each operation across nodes and a share of what these
-// operations take were off least and alike, and the former ranks layouts better; a share of the step, of its
-// computing, of all operations or of those between copies of the model, and seconds for a step, were off
-// more. What grows with the nodes themselves or their square root is nearer on 64 nodes, and would be hours
-// of a step on thousands (README.md has the figures).
+// a time. Several forms that grow with log2(nodes) were tried. Seconds for each operation across nodes, and
+// a share of what these operations take, were off least and by about as much; the former ranks layouts
+// better. A share of the step, of its computing, of all operations or of those between copies of the model,
+// and seconds for a step, were off more. What grows with the nodes themselves or their square root is
+// nearer on 64 nodes, and would be hours of a step on thousands (README.md has the figures).
 #pragma once
 
 #include <cstdint>

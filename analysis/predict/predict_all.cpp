@@ -82,11 +82,15 @@ Point whole_on_one_rank(Point point) {
 void add_series(std::vector<PredictedPoint>& all, const Family& family, Point point,
                 const PredictQuery& query) {
   const Cluster cluster{family.ranks_per_node, query.network, query.node_link};
+  // Efficiency is held against one rank without any layout: with the same batch per rank, or in strong
+  // scaling with the whole global batch.
   Point alone = whole_on_one_rank(point);
   if (query.global_batch > 0) alone.training.batch_size = query.global_batch / point.training.accumulation;
   const Estimate one_rank_s = family.predictor->predict(*family.like, alone, cluster).step_s;
   for (const int64_t ranks : query.ranks) {
     point.ranks = ranks;
+    // The global batch is shared out over data-parallel ranks and micro-batches. `parts` is 0 if the ranks
+    // do not divide into copies of the model; then predict() says why the point is impossible.
     const int64_t parts = point.data_ranks() * point.training.accumulation;
     Prediction prediction{point};
     if (parts == 0 || query.global_batch % parts == 0) {

@@ -40,6 +40,9 @@ struct Search {
   LayoutSearch result{&like};
   std::optional<PredictedPoint> of_rule = {};  // that fits
 
+  // Predicts one layout and keeps it if it may be among the best. The choice of the rule of thumb is kept
+  // apart, because a slow prediction would drop it. Predictions have no interval here, which would take
+  // most of the time; the shortlist gets its intervals at the end.
   void try_one(Point point) {
     if (!divide_into_micro_batches(point, global_batch)) return note_larger(point);
     if (!strategies::layout_impossible(point).empty()) return;
@@ -79,6 +82,7 @@ struct Search {
     });
   }
 
+  // Those that fit come first, by their steps; then those that do not, by their memory.
   void keep_best() {
     const auto order = [](const PredictedPoint& one) {
       const Prediction& p = one.prediction;
@@ -115,6 +119,9 @@ struct Search {
     found = std::move(listed);
   }
 
+  // Trying every schedule with every layout would multiply the search. All layouts are tried as 1f1b, and
+  // only the best of them under the other schedules. The loop runs over a copy, because try_one() changes
+  // the list.
   void try_schedules() {
     for (const PredictedPoint& one : std::vector<PredictedPoint>(result.found)) {
       Point point = one.prediction.point;
@@ -145,7 +152,9 @@ std::vector<int64_t> expert_sizes(const specs::ModelTable& table) {
   return {1};
 }
 
-// Calls `take` with each layout of the point's ranks.
+// Calls `take` with each layout of the point's ranks. The tensor-parallel ranks divide the ranks of a node,
+// because they exchange activations in every block, which only links within a node do fast enough. A
+// pipeline has no more stages than the model has blocks.
 template <class Take>
 void each_layout(const Point& like, int64_t ranks_per_node, const std::vector<Choice>& strategies,
                  const std::set<int64_t>& batch_sizes, const Take& take) {

@@ -10,8 +10,8 @@ namespace shardmark {
 // Every way to use the most ranks that were asked for that holds the global batch: tensor-parallel ranks
 // within a node (with sequence parallelism where the model can), stages of a pipeline with at least as many
 // micro-batches, each strategy and micro-batch. First each pipeline as 1f1b; then the fastest layouts that
-// fit under the other schedules, of which the fastest is kept. Of each family of whole models a shortlist to
-// measure, the fastest first; where nothing fits, those that need least.
+// fit under the other schedules, of which the fastest is kept. The result is a shortlist to measure for each
+// family of whole models, the fastest first; where nothing fits, those that need least.
 struct LayoutSearch {
   const MergedPoint* like;
   int64_t ranks = 0, global_batch = 0;

@@ -20,7 +20,8 @@
 namespace shardmark {
 namespace {
 
-// Where the far ends of both intervals allow 100 %, more than that is marked: a base that was slow by chance.
+// An efficiency above 100 % is marked if the outer ends of both steps' intervals allow 100 %: the step on
+// one rank may have been too slow by chance.
 Cell efficiency_cell(const PredictedPoint& one, const PredictQuery& query) {
   const double ranks = query.global_batch > 0 ? static_cast<double>(one.prediction.point.ranks) : 1;
   const Estimate efficiency = quotient(one.one_rank_s, scaled(one.prediction.step_s, ranks));
@@ -105,7 +106,8 @@ void add_not_used(Table& table, const std::vector<MergedPoint>& points) {
   for (const std::string& line : why_unused(points)) table.notes.push_back("Not used: " + line + ".");
 }
 
-// What the steps count in beyond their simulation, once for each machine.
+// The growth of each machine's steps with nodes, if some row is on more nodes than the growth starts from.
+// A growth that adds nothing to any row need not be explained.
 std::set<std::string> growths_of(const std::vector<PredictedPoint>& predicted) {
   std::set<std::string> lines;
   for (const PredictedPoint& one : predicted)
@@ -268,7 +270,8 @@ Table best_table(const std::vector<MergedPoint>& points, const std::vector<Predi
 
 namespace {
 
-// What would have a layout, a line for each family.
+// A line for each family of which no layout takes the global batch. It names what would: the least larger
+// global batch, and the largest smaller micro-batch with the same one.
 std::vector<std::string> why_none_found(const std::vector<LayoutSearch>& searches) {
   std::set<std::string> lines;
   for (const LayoutSearch& search : searches) {
@@ -307,6 +310,8 @@ std::vector<Table> predicted_layouts_tables(const std::vector<LayoutSearch>& sea
     tables.push_back(predicted_layouts_table(search, query));
     if (tables.size() > 1) tables.back().key += "_" + std::to_string(tables.size());
   }
+  // Without any layout there is no table to note the reason below, so it is the error. That a layout cannot
+  // be predicted is said before that no layout exists.
   if (!tables.empty()) return tables;
   for (const LayoutSearch& search : searches)
     if (!search.unknown.empty()) throw UsageError("--layouts: " + search.unknown);

@@ -107,6 +107,9 @@ strategies::Program program_or_nothing(const Series& series) {
 Predictor::Predictor(const std::vector<MergedPoint>& points, const std::string& machine,
                      const std::string& transport)
     : machine_(machine), transport_(transport), costs_(timed_collectives(points, machine, transport)) {
+  // First everything that is measured is collected: computing by family, and the replays of measured steps,
+  // which calibrate stretch and progress. Only then are points held out, because each of them is predicted
+  // from all the others. Growth comes last, because it is fitted to the errors of the held-out points.
   std::map<std::string, std::vector<MeasuredCompute>> families;
   std::vector<std::pair<const MergedPoint*, Point>> communicating;
   for (const MergedPoint& merged : points) {
@@ -158,6 +161,11 @@ bool Predictor::uses_growth(const Cluster& cluster) const {
   return growth_ && growth_->is_seen() && !cluster.network;
 }
 
+// Plays a measured step again with its own program, its own computing and the study's collectives.
+// Operations of a step may take longer than the same collectives by themselves (`stretch`: the step's
+// operations, measured without its computing, over what the collectives say). With that taken out, the
+// length of the simulated step depends only on how much communication goes on while computing; it is
+// simulated for each value of progress.
 std::optional<Predictor::Replayed> Predictor::replay(const MeasuredCompute& measured) const {
   const MergedPoint& merged = *measured.merged;
   const auto program = recorded_program(merged);
@@ -198,6 +206,10 @@ double Predictor::stretch_of(const std::string& strategy, const MergedPoint* wit
   return 1;
 }
 
+// One value for all points, as progress belongs to the machine and transport. If it was measured, that
+// counts. Else it is the value with which replayed steps are off least, in the mean of their logarithms.
+// For a point that is held out, its own error is taken off the sums first. Without any replayed step the
+// result is 0.
 double Predictor::progress_of(const MergedPoint* without) const {
   if (measured_progress_) return *measured_progress_;
   auto errors = errors_;
@@ -236,6 +248,8 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   }
   if (prediction.unknown = why_impossible(point); !prediction.unknown.empty()) return prediction;
 
+  // Ranks of a node share its memory and its cores, so computing depends on how many of them there are: on
+  // a full node of the cluster, or all ranks if they are fewer.
   const ComputeCosts& computing = found->second;
   const int64_t ranks_here = std::min(point.ranks, cluster.ranks_per_node);
   const auto times = computing.times(point, ranks_here, *table, without);
@@ -243,11 +257,14 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
     prediction.unknown = "no other training point gives the time of its computing";
     return prediction;
   }
+  // Stretch was measured on the study's own links. It does not apply to links that the user names.
   const bool as_measured = !cluster.network && !cluster.node_link;
   const std::optional<CollectiveCosts> other =
       as_measured ? std::nullopt : std::optional(collectives_on(cluster));
   const CollectiveCosts& costs = other ? *other : costs_;
   Stages stages(point);
+  // A held-out point is simulated by the program that was measured, as it is the measured step that is to
+  // be predicted. All other predictions use the programs of this version.
   if (const auto recorded = without == nullptr ? std::nullopt : recorded_program(*without))
     stages.programs = {*recorded};
   const double stretch = as_measured ? stretch_of(to_text(point.training.strategy), without) : 1;
@@ -277,7 +294,10 @@ Prediction Predictor::predict(const MergedPoint& like, const Point& point, const
   return prediction;
 }
 
-// Each draw takes other alphas and betas, and the error of a point that was held out.
+// The interval has two sources. alpha and beta of the links are uncertain, so they are drawn kDraws times.
+// And the simulation itself is off by what it is off on held-out points: a step that was predicted with
+// error e took predicted / (1 + e). Each draw is combined with every such error; the percentiles of all of
+// these are the interval.
 Estimate Predictor::interval(const Prediction& prediction, const Stages& stages, const CollectiveCosts& costs,
                              int64_t ranks_per_node, double stretch) const {
   const double step_s = prediction.parts.step_s;

@@ -23,6 +23,8 @@ void share_links(const strategies::Program& program, std::vector<double>& second
     std::map<int64_t, double> bytes;  // by root
     double total = 0;
     std::vector<size_t> calls;
+    // Collects a run of rooted operations that start one after the other. Instructions that neither compute
+    // nor communicate do not end the run; anything else does.
     for (end = begin; end < instructions.size(); ++end) {
       const strategies::Instruction& instruction = instructions[end];
       if (!instruction.is_compute() && !instruction.is_communication()) continue;
@@ -35,6 +37,7 @@ void share_links(const strategies::Program& program, std::vector<double>& second
     }
     if (calls.empty()) continue;
     const int64_t ranks = program.calls[calls.front()].process_group.ranks;
+    // A rank that is the root of none of them has 0 bytes, so the busiest link then carries everything.
     double least = static_cast<int64_t>(bytes.size()) < ranks ? 0 : total;
     for (const auto& [root, of_root] : bytes) least = std::min(least, of_root);
     for (const size_t call : calls)

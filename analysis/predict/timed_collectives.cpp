@@ -10,6 +10,8 @@
 namespace shardmark {
 namespace {
 
+// Only operations as training uses them: sums of float32 (or no reduction), equal parts, several ranks.
+// Points on nodes with unequal numbers of ranks are left out, because the cost model knows only equal ones.
 bool is_usable(const MergedPoint& merged, const std::string& machine, const std::string& transport) {
   const CollectivePoint& c = merged.point.collective;
   return is_collective(merged) && c.parts == "equal" && !is_unreliable(merged) && merged.machine == machine &&
@@ -22,6 +24,10 @@ bool is_usable(const MergedPoint& merged, const std::string& machine, const std:
 
 std::vector<TimedCollective> timed_collectives(const std::vector<MergedPoint>& points,
                                                const std::string& machine, const std::string& transport) {
+  // A fit needs times that differ in ranks and size alone. Points that differ in more (settings, seed ...)
+  // are separate series, and so are operations in place and out of place. Each operation is fitted to
+  // its series with the most points; of two equally long ones to that in place, because training reduces in
+  // place.
   using Times = std::map<std::tuple<int64_t, int64_t, int64_t>, TimedCollective>;  // ranks, nodes, bytes
   std::map<specs::Collective, std::map<std::pair<bool, std::string>, Times>> all;  // in place, series_key()
   for (const MergedPoint& merged : points) {

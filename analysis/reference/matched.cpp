@@ -44,7 +44,7 @@ bool has_result(const Record& record) {
   return record.outcome == Outcome::ok && is_known_workload(record.point) && record.point.workload != "train";
 }
 
-// What of the studies is looked for in the collection.
+// The points of the given studies, which are looked for in the collection, and the names of their records.
 struct Wanted {
   std::set<PointOfCollection> points;
   std::set<RecordName> records;
@@ -82,6 +82,7 @@ struct Devices {
 
 void take(const Wanted& wanted, const std::string& file, References& found) {
   StudyData study = read_study(file, Load::without_samples);
+  // A study that is in the collection itself must not be its own reference.
   const size_t num_own = std::erase_if(
       study.records, [&](const Record& record) { return wanted.records.contains(record_name(record)); });
   found.holds_them |= num_own > 0;

@@ -48,6 +48,8 @@ void add_rated(RatedOperation rated, const std::vector<const PublishedRate*>& pu
 }
 
 void add_matrix_products(const std::vector<MergedPoint>& points, std::vector<RatedOperation>& all) {
+  // The matrix product does not depend on the point that comes after it, so one row stands for all points
+  // of a machine and precision.
   std::map<std::pair<std::string, std::string>, const MergedPoint*> best;  // by machine and precision
   for (const MergedPoint& merged : points) {
     if (!is_training(merged) || std::isnan(merged.measures.peak_flops)) continue;
@@ -89,8 +91,11 @@ void add_collectives(const std::vector<MergedPoint>& points, std::vector<RatedOp
                                  bytes,
                                  merged->measures.busbw_gb_s,
                                  link ? link->bytes_per_s / 1e9 : Measures::kNone};
+      // Published rates are those of sums in place.
       const bool is_comparable = c.in_place && (c.reduction == "sum" || c.reduction == "none");
       const auto published = is_comparable ? published_of(rated) : std::vector<const PublishedRate*>();
+      // A data sheet's rate is compared with the largest message only, and only if that is large: smaller
+      // ones are limited by latency.
       const bool is_largest = bytes == curve.rbegin()->first && bytes >= kLargeEnough;
       if (!published.empty() || (link && is_largest)) add_rated(rated, published, all);
     }

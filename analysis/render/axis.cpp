@@ -10,6 +10,7 @@
 namespace shardmark {
 namespace {
 
+// The range of an axis, from the values that it has to show.
 class Extent {
  public:
   explicit Extent(const Axis& axis) : axis_(axis) {}
@@ -18,6 +19,9 @@ class Extent {
     low_ = std::min(low_, value);
     high_ = std::max(high_, value);
   }
+  // Logarithmic: a twentieth of the span on each side, but at least 8 %, so that a single value is not on
+  // the edge. Linear: the axis includes zero if it has to; else it shows at least `least_span` of its
+  // largest value. An axis that begins at zero has no room below it, as lengths start there.
   Range range() const {
     if (low_ > high_) return axis_.scale == Scale::linear ? Range{0, 1} : Range{1, 10};
     if (axis_.scale != Scale::linear) {
@@ -63,7 +67,9 @@ Thousands thousands_of(double value) {
                        : Thousands{};
 }
 
-// All with as many decimals as the one that needs most.
+// Labels that can be compared. On a linear axis all have the unit and the decimals of the one that needs
+// most. On a logarithmic one over more than a factor of 3 each has its own, as 0.1, 1 and 10 need different
+// ones.
 std::vector<Tick> labelled(const Axis& axis, std::vector<double> values) {
   // Over decades each has its own unit and decimals.
   const bool varies = axis.scale != Scale::linear && !values.empty() && values.back() >= 3 * values.front();
@@ -96,7 +102,7 @@ std::vector<Tick> labelled(const Axis& axis, std::vector<double> values) {
   return ticks;
 }
 
-// 1, 2 or 5 times a power of ten.
+// The least 1, 2 or 5 times a power of ten that is not below `least`.
 double round_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (double factor : {1.0, 2.0, 5.0})
@@ -111,7 +117,8 @@ std::vector<double> linear_ticks(const Range& range, int most) {
   return values;
 }
 
-// Powers of the base, every one or every second ... so that they are not too many.
+// Powers of the base. If all would be too many, every second one, every third ... The exponents are
+// multiples of the stride, so that 1 has a tick wherever the axis reaches it.
 std::vector<double> power_ticks(const Range& range, int most, double base) {
   const double exponents = std::log(range.high / range.low) / std::log(base);
   const double stride = std::max(1.0, std::ceil(exponents / most));
@@ -124,7 +131,9 @@ std::vector<double> power_ticks(const Range& range, int most, double base) {
 
 constexpr int kUsual = 10;  // most ticks of an axis that nobody zooms
 
-// Where less than two decades are seen, 2 and 5 times the powers too, and below one decade some more.
+// How many ticks fit depends on the decades seen: powers of ten over 2.5 decades and more; also 2 and 5
+// times them below; also 1.5, 3, 4 and 7 times below one decade; and below half a decade the axis is nearly
+// linear, so the ticks are as well. An axis for who zooms takes the finer ones earlier.
 std::vector<double> log10_ticks(const Range& range, int most) {
   const double decades = std::log10(range.high / range.low);
   const bool is_fine = most > kUsual;  // for who zooms
@@ -156,6 +165,7 @@ Range over_range(const Plot& plot) {
 
 Range value_range(const Plot& plot) {
   Extent extent(plot.value);
+  // Bars of a row stand one behind the other, so the axis must reach the end of the last one.
   std::vector<double> bar_ends(plot.rows.size(), 0);
   for (const Curve& curve : plot.curves) {
     for (const PlotPoint& point : curve.points) {

@@ -77,6 +77,8 @@ struct AboutSections {
   std::vector<size_t> about, shown;  // columns
 };
 
+// Splits the columns: those that start a section become the row above their section, the others are shown.
+// If there are no others, all are shown, because a table without columns says nothing.
 AboutSections about_sections(const Table& table, const std::vector<Column>& columns) {
   std::set<std::string> names;
   for (const Column& column : table.columns)
@@ -100,7 +102,8 @@ std::string about_text(const std::vector<Column>& columns, const std::vector<con
   return words;
 }
 
-// A body for each section, of which each has a row that says what it is about.
+// Rows that are about the same thing (a model, a machine) become a table body, with one row above them that
+// says what it is. What that row says is no column any more. `columns` gets the columns that remain.
 std::string bodies(const Table& table, const Section& section, std::vector<Column>& columns) {
   const AboutSections split = about_sections(table, section.columns);
   for (const size_t c : split.shown) columns.push_back(section.columns[c]);

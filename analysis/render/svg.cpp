@@ -39,7 +39,8 @@ double longest(const std::vector<std::string>& texts) {
   return width;
 }
 
-// Rows in which the legend's entries stand from the left.
+// Writes the entries of the legend from the left, and begins a new row where the next one would not fit.
+// Returns where the legend ends.
 double draw_legend(SvgCanvas& canvas, const Plot& plot) {
   double x = 4, y = 10;
   for (const Curve& curve : plot.curves) {
@@ -56,10 +57,11 @@ double draw_legend(SvgCanvas& canvas, const Plot& plot) {
   return y + kLegendLine;
 }
 
+// A label of the lower axis has room for about 50 units.
 int most_below(const Frame& frame) { return static_cast<int>(frame.width() / 50); }
 
-// The ticks of an axis that goes from one place to another, coarse ones and finer ones:
-// [[[12.5,"1"],...],[...]].
+// The ticks of an axis for the page's script: [[[12.5,"1"],...],[...]], where they stand in the drawing and
+// what they say. The first list has the ticks that are drawn, the second has finer ones for who zooms.
 std::string ticks_data(const Axis& axis, const Range& range, int most, double from, double to) {
   std::string data;
   for (const int at_most : {most, kFiner * most}) {
@@ -120,6 +122,8 @@ Drawing draw_with_rows(const Plot& plot) {
     widest = std::max(widest, longest(names.back()));
     any_broken |= names.back().size() > 1;
   }
+  // The names of rows take what the longest needs, but at most 55 % of the width; longer ones are squeezed.
+  // If any name takes two lines, all rows are higher, so that bars keep equal distances.
   const double left = std::min(widest + 10, 0.55 * kWidth);
   const double pitch = any_broken ? 1.65 * kRowHeight : kRowHeight;
   const Frame frame{left, top, kWidth - 8, top + pitch * static_cast<double>(plot.rows.size())};
@@ -140,6 +144,7 @@ Drawing draw_with_axes(const Plot& plot) {
   std::vector<std::string> labels;
   labels.reserve(ticks.size());
   for (const Tick& tick : ticks) labels.push_back(tick.label);
+  // The axis begins to the right of its longest label, with room for the upright name of the axis.
   const Frame frame{longest(labels) + 24, top + 4, kWidth - 8, top + 4 + kAxesHeight};
   draw_left_axis(canvas, frame, plot.value, value, ticks);
   draw_lower_axis(canvas, frame, plot.over, over);

@@ -10,7 +10,8 @@
 namespace shardmark {
 namespace {
 
-// One decimal is a tenth of a pixel, and short.
+// Rounds to one decimal, a tenth of a pixel, and leaves out what says nothing ("3.0", "-0"): a plot has
+// thousands of these numbers.
 std::string length(double value) {
   std::string text = fmt::format("{:.1f}", value + 0.0);
   if (text.ends_with(".0")) text.resize(text.size() - 2);
@@ -164,6 +165,8 @@ void SvgCanvas::spot(Place at, const std::string& title) {
                            length(at.x), length(at.y), title_element(title));
 }
 
+// An <svg> of its own inside the drawing, with the same coordinates. The page zooms by giving it another
+// viewBox; the axes around it stay. The invisible rectangle catches the mouse where nothing is drawn.
 void SvgCanvas::begin_area(const Frame& frame) {
   const std::string box = fmt::format("{} {} {} {}", length(frame.left), length(frame.top),
                                       length(frame.width()), length(frame.height()));

@@ -14,6 +14,9 @@ std::string said_by(const Curve& curve, const PlotPoint& point) {
   return point.text.empty() ? "" : curve.name + ": " + point.text;
 }
 
+// Turns points into places of the drawing. Without rows, `over` runs to the right and values run upwards.
+// With rows the plot lies on its side: values run to the right, and `over` is the number of the row, from
+// the top.
 class Drawer {
  public:
   Drawer(SvgCanvas& canvas, const Plot& plot, const Frame& frame, const Range& over, const Range& value)
@@ -41,6 +44,8 @@ class Drawer {
   }
 
   void draw(const ReferenceLine& line) {
+    // A reference value is a level line in an upright plot, and an upright line in one that lies on its
+    // side.
     const bool flat = line.on_value == plot_.rows.empty();
     const Place at = line.on_value ? place_of(over_.low, line.at) : place_of(line.at, value_.low);
     if (flat) {
@@ -97,6 +102,7 @@ class Drawer {
 
   void draw_bars(const Curve& curve) {
     for (const PlotPoint& point : shown(curve)) {
+      // Each bar of a row begins where the one before it ended.
       double& end = bar_ends_[static_cast<size_t>(point.over)];
       const Place from = place_of(point.over - kBarReach, end);
       const Place to = place_of(point.over + kBarReach, end += point.value);
@@ -113,6 +119,8 @@ class Drawer {
 
   void draw_samples(const Curve& curve) {
     std::vector<PlotPoint> points = shown(curve);
+    // In order of their places, equal strokes follow each other, and strokes() draws them once. Thousands
+    // of steps then do not make a large file.
     std::sort(points.begin(), points.end(), [](const PlotPoint& a, const PlotPoint& b) {
       return std::pair(a.over, a.value) < std::pair(b.over, b.value);
     });
@@ -132,6 +140,7 @@ class Drawer {
 void draw_curves(SvgCanvas& canvas, const Plot& plot, const Frame& frame, const Range& over,
                  const Range& value) {
   Drawer drawer(canvas, plot, frame, over, value);
+  // The order decides what lies on top: reference lines, then curves, then names.
   canvas.begin_area(frame);
   for (const ReferenceLine& line : plot.references) drawer.draw(line);
   for (const Curve& curve : plot.curves) drawer.draw(curve);

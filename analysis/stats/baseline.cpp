@@ -159,6 +159,8 @@ size_t keep(Launches&& before, Launches& written) {
     is.name = std::move(was.name);
     is.step_s = std::move(was.step_s);
   }
+  // The file does not say which launch gave which time. So as long as a single former time stays, all
+  // former launches and all that is known of their environments stay with it.
   if (num_kept == 0) return 0;
   written.started.merge(before.started);
   for (auto& [what, values] : before.environment) written.environment[what].merge(values);
@@ -168,6 +170,8 @@ size_t keep(Launches&& before, Launches& written) {
 }  // namespace
 
 Baseline to_baseline(const Launches& launches, const std::string& existing, const std::string& path) {
+  // An existing file is read in full before anything is written: a damaged one is an error, and is not
+  // replaced.
   std::map<std::string, Launches> machines;
   if (!existing.empty()) machines = Reader(path).machines(existing);
   Launches written = launches;
@@ -188,6 +192,8 @@ Launches read_baseline(const std::string& text, const std::string& machine, cons
   const auto found = machines.find(machine);
   if (found != machines.end()) {
     for (auto& [content, point] : found->second.points)
+      // A point that has only a reference shows the reference's value as the time before. The verdict
+      // follows from the limits, not from this time.
       if (point.step_s.empty()) point.step_s = {point.reference->value};
     return std::move(found->second);
   }

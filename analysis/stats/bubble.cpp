@@ -45,6 +45,9 @@ class RanksOfStage {
 // What a stage's blocks take in steps without communication, stretched to what the timed steps take.
 ComputeTimes times_of_stage(const Record& record, const RanksOfStage& ranks,
                             const strategies::RankStep& step) {
+  // The columns of block_time are: data, forward of each block, backward of each block, update. The blocks
+  // were timed in steps in which nothing moves between ranks. In the timed steps they may take longer, so
+  // all blocks of a phase are stretched by the same factor until they add up to the phase.
   const Series& moments = *record.series("block_time");
   const Series* of_parameters = record.series("parameter_backward_time");
   const int64_t num_blocks = (moments.columns - 2) / 2;
@@ -69,6 +72,8 @@ ComputeTimes times_of_stage(const Record& record, const RanksOfStage& ranks,
   return times;
 }
 
+// Plays the stages' programs with measured computing and operations that take no time. Whatever a stage
+// then waits is due to the order of the schedule and to stages that compute for longer than others.
 double bubble_of(const Record& record, const Point& point) {
   const strategies::Stages stages(point);
   const specs::Mesh mesh = specs::mesh_of(point);
@@ -84,7 +89,8 @@ double bubble_of(const Record& record, const Point& point) {
     simulated.push_back({&program, times, std::vector<double>(program.calls.size(), 0.0)});
   }
   const double step_s = strategies::simulate(simulated, /*progress=*/1).step_s;
-  // As phases of a point are: of the rank that was slowest in each step.
+  // A rank waits for what the simulated step lasts beyond its own computing. The phases of a point are
+  // those of the rank that was slowest in each step, so the bubble is that of the stage of this rank.
   const Series& steps = *record.series("step");
   std::vector<double> waited;
   for (int64_t column = 0; column < steps.columns; ++column) {

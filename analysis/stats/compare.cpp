@@ -23,9 +23,11 @@ std::vector<double> logarithms(const std::vector<double>& times) {
   return logs;
 }
 
+// A difference of logarithms as a relative change: log(1.05) is +5 %.
 double as_ratio(double log_shift) { return std::expm1(log_shift); }
 
-// Both samples as logarithms, with the spread of one launch.
+// Both samples as logarithms, with the spread of one launch. The spread is pooled within the two sides, so
+// it is known if one side has 3 launches, even if the other has 1.
 struct Logs {
   std::vector<double> before, after;
 
@@ -41,12 +43,17 @@ struct Logs {
   }
 };
 
+// By ranks: exact. By spread: Student's t of the difference of the means of logarithms, over its standard
+// error.
 double p_value(const Logs& logs, Basis basis) {
   if (basis == Basis::ranks) return mann_whitney_p(logs.before, logs.after);
   if (basis == Basis::spread) return student_p(logs.shift() / logs.shift_deviation(), logs.degrees());
   return kNone;
 }
 
+// The interval is always at 95 %, without a correction for the number of points. So it may come from the
+// inverted rank test (from 4 against 4 launches) where the verdict's test is Student's, because ranks
+// cannot reach the stricter level that Holm's first step asks for.
 Interval interval_of(const Logs& logs) {
   if (const auto by_ranks = shift_interval(logs.before, logs.after))
     return {as_ratio(by_ranks->low), as_ratio(by_ranks->high)};
@@ -59,6 +66,10 @@ Judgement verdict_by_reference(const Comparison& c, const Reference& reference) 
   return c.new_s > reference.upper ? Judgement::slower : Judgement::same;
 }
 
+// An interval inside the margin never becomes SLOWER or FASTER: the change may be significant, but it is
+// too small to matter. It becomes SAME only if both sides have 3 launches. With fewer on one side,
+// Student's t takes the spread of that side from the other. The direction of a change is that of the
+// medians.
 Judgement verdict_by_test(const Comparison& c, double margin) {
   const bool inside = c.interval.low > -margin && c.interval.high < margin;
   if (inside && std::min(c.num_old, c.num_new) >= kLeastLaunches) return Judgement::same;
@@ -135,6 +146,8 @@ std::vector<double> smallest_slowdowns(const std::vector<LaunchPair>& pairs, dou
     smallest.push_back(kNone);
     if (pair.reference || !logs.tell_spread()) continue;
     const size_t num_old = pair.old_s.size(), num_new = pair.new_s.size();
+    // The simulation takes most of the time. It depends on the numbers of launches alone, so points with
+    // equal numbers share one.
     const auto power = powers.try_emplace({num_old, num_new}, num_old, num_new, level).first;
     smallest.back() = power->second.slowdown(logs.spread(), margin);
   }
@@ -144,6 +157,8 @@ std::vector<double> smallest_slowdowns(const std::vector<LaunchPair>& pairs, dou
 Basis basis_for(size_t num_old, size_t num_new, double level) {
   const auto [fewer, more] = std::minmax(num_old, num_new);
   if (more < kLeastLaunches) return Basis::none;
+  // The rank test is of use only if launches in perfect order, all of one side before all of the other,
+  // would reach the level. 3 against 3 launches reach 10 % at best, so Student's t has to decide there.
   return fewer >= kLeastLaunches && mann_whitney_pairs(num_old, num_new, level) > 0 ? Basis::ranks
                                                                                     : Basis::spread;
 }

@@ -36,6 +36,8 @@ size_t num_times(const NumLaunches& launches) {
 bool are_determined(const ScalingForm& form, const NumLaunches& launches) {
   std::vector<least_squares::Row> rows;
   for (const auto& [units, count] : launches) {
+    // Terms grow with the count. Divided by it they are of similar size, so that large counts do not hide
+    // small ones from the test.
     least_squares::Row row{scaling_curve::terms(form, units), 0};
     for (double& term : row.terms) term /= units;
     rows.push_back(row);
@@ -71,6 +73,9 @@ std::vector<double> further_counts(const ScalingForm& form, const std::vector<Ti
   if (launches.empty()) return {};
   size_t most = 0;
   for (const auto& [units, count] : launches) most = std::max(most, count);
+  // A further count is assumed to be measured in as many launches as the count that has most. It must not
+  // be there already, and for a law of two levels it must fill whole nodes. A fit that is to be tested
+  // needs more counts than coefficients, so that a degree of freedom is left for the lack of fit.
   const auto settles = [&](double units) {
     NumLaunches more = launches;
     const bool fills_nodes = form.node == 0 || units <= form.node || std::fmod(units, form.node) == 0;

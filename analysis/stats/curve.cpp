@@ -129,6 +129,8 @@ std::vector<Residual> residuals(const ScalingForm& form, const std::vector<Timed
 
 Estimate predicted_step_s(const ScalingForm& form, const ScalingFit::Curve& curve, double units,
                           double error) {
+  // A new mean of launches differs from the curve's value for two reasons: the coefficients have errors,
+  // whose variance at this count is the squared length of spread' x, and the launches scatter themselves.
   const Coefficients x = terms(form, units);
   const double y = dot(curve.best, x);
   double variance = std::pow(error * y, 2);

@@ -22,6 +22,8 @@ std::string names_of_rates() {
 
 double young_interval_s(const Interruptions& job) { return std::sqrt(2 * job.write_s * job.between_s); }
 
+// Daly's interval is a series in write / (2 between), which holds below 1. From 1 on, where a checkpoint
+// takes twice the time between failures, he takes the time between failures itself.
 double daly_interval_s(const Interruptions& job) {
   const double ratio = job.write_s / (2 * job.between_s);
   if (ratio >= 1) return job.between_s;

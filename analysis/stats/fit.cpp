@@ -38,6 +38,8 @@ double largest_speed_up(const Coefficients& c) {
   return c[kAtOne] > 0 ? 1 / std::clamp((c[kSerial] + c[kBeyond]) / c[kAtOne], 0.0, 1.0) : 1;
 }
 
+// A quantity that follows from the coefficients: its value at the best curve that the law allows, with the
+// percentiles of its values over the draws as the interval.
 template <class Function>
 Estimate estimate(const ScalingFit::Curve& curve, const std::vector<Coefficients>& draws, Function of) {
   std::vector<double> drawn;
@@ -70,12 +72,16 @@ void fit_curve(ScalingFit& fit, const std::vector<TimedCount>& times, const Chos
   fit.from_launches = fit.lack.pure_degrees > 0 && fit.lack.p() >= kLackOfFitLevel;
   if (fit.lack.pure_degrees > 0 && !fit.from_launches)
     least_squares::set_error(fit.curve, std::sqrt(fit.lack.lack), fit.lack.degrees);
+  // A residual's size is the error of its own time, and the curve's error is a factor to these sizes. The
+  // root of the mean of their squares, times that factor, is the relative standard deviation of a launch.
   double variance = 0;
   for (const Residual& residual : residuals) variance += 1 / residual.weight;
   fit.launch_error = fit.curve.error * std::sqrt(variance / static_cast<double>(residuals.size()));
 }
 
-// beta and delta are held at 0 where they could only be below. Returns draws of the coefficients.
+// beta and delta are held at 0 if they are below 0 in nearly all draws, and the curve is fitted again. beta
+// is dropped first and alone, because delta may be positive once beta is gone. Returns draws of the
+// coefficients.
 std::vector<Coefficients> fit_bounded(ScalingFit& fit, const std::vector<TimedCount>& times) {
   Chosen chosen = coefficients(fit);
   for (;;) {
@@ -117,6 +123,8 @@ std::vector<Distance> distances(const ScalingFit& fit, const std::vector<TimedCo
     ++mean.launches;
   }
   const Coefficients best = constrained(fit.curve, fit.curve.best);
+  // The scatter between launches of one count, without what the curve misses: the error by the pure error
+  // replaces the curve's error in launch_error.
   const double between = 1.96 * std::sqrt(fit.lack.pure_error) * fit.launch_error / fit.curve.error;
   std::vector<Distance> all;
   all.reserve(means.size());
@@ -132,7 +140,10 @@ Distance largest(const std::vector<Distance>& all) {
   });
 }
 
-// Launches that agree better than 1 % do so by chance, or say no more than that the law is no better.
+// Why the points contradict the curve; empty if they do not. A count contradicts it if it is further off
+// than kMostDeviation and than three half-widths of its interval. The counts together contradict it if the
+// test of lack of fit says so. That test takes launches to scatter at least as much as their weights say
+// (p(1)), which is 1 % or more: launches that agree better do so by chance.
 std::string contradiction(const ScalingFit& fit, const std::vector<Distance>& all) {
   std::vector<Distance> far;
   std::copy_if(all.begin(), all.end(), std::back_inserter(far), [](const Distance& one) {

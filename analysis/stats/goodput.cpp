@@ -17,6 +17,8 @@ namespace {
 
 constexpr double kMany = 1e9;  // tokens or samples
 
+// What decides how long a whole checkpoint takes: the machine, and what the state consists of. Ranks and
+// strategy are no part of the key, because a whole checkpoint has the same bytes whoever writes it.
 std::string state_key(const std::string& machine, const TrainingPoint& t) {
   return fmt::format("{}\n{}\n{}\n{}", machine, to_text(t.model), to_text(t.optimizer), t.precision);
 }
@@ -36,6 +38,7 @@ bool writes_as_train(const Choice& save) {
   return save.name == "full" && save_is(save, "sync", true) && save_is(save, "async", false);
 }
 
+// A time that the user gave wins over measured ones. The result is NaN if there is neither.
 double given_or_measured(double given_s, const std::vector<double>& measured_s) {
   return !std::isnan(given_s) || measured_s.empty() ? given_s : median(measured_s);
 }
@@ -104,6 +107,7 @@ ColumnsOf<GoodputRow> kept_columns() {
 ColumnsOf<GoodputRow> price_columns(double price_per_gpu_hour) {
   ColumnsOf<GoodputRow> columns;
   for (const bool of_tokens : {false, true}) {
+    // The hours are those of kept throughput, so time that failures waste costs money and energy, too.
     const auto rank_hours = [of_tokens](const GoodputRow& row) {
       return row.speed.rank_hours(
           kMany, row.share() * (of_tokens ? row.speed.tokens_per_s : row.speed.samples_per_s));
@@ -144,6 +148,9 @@ std::string failures_text(const FailureQuery& query) {
 }  // namespace
 
 GoodputRows::GoodputRows(const std::vector<StudyData>& studies, const FailureQuery& query) : query_(query) {
+  // Collects the times of all checkpoints that were timed, whatever became of the run or point: a run that
+  // failed later, or that still goes on, has written real checkpoints. Times of different folders stay
+  // apart, because folders may lie on different file systems.
   for (const StudyData& study : studies) {
     const std::string machine = machine_text(study.environment);
     const auto add = [&](const Record& record) {
@@ -159,6 +166,8 @@ GoodputRows::GoodputRows(const std::vector<StudyData>& studies, const FailureQue
   }
 }
 
+// Compares folders by their median write. A folder into which no write was timed comes last, so it is
+// chosen only if no folder has one.
 GoodputRows::Times GoodputRows::slowest(const std::map<std::string, Times>& by_folder) {
   const auto write_s = [](const auto& entry) {
     return entry.second.write_s.empty() ? -1.0 : median(entry.second.write_s);
@@ -171,6 +180,8 @@ GoodputRows::Times GoodputRows::slowest(const std::map<std::string, Times>& by_f
 void GoodputRows::add(const MergedPoint& like, const Point& point, int64_t nodes, const Throughput& speed,
                       double watts) {
   any_added_ = true;
+  // A failure of any node stops the whole job, so the job fails as many times as often as it has nodes. If
+  // the number of nodes is not known, all that follows from it is NaN.
   const double between_s = 3600 / (query_.per_node_hour * static_cast<double>(nodes > 0 ? nodes : NAN));
   GoodputRow row{&like,
                  point,
@@ -179,6 +190,11 @@ void GoodputRows::add(const MergedPoint& like, const Point& point, int64_t nodes
                  std::isnan(query_.watts) ? watts : query_.watts,
                  {between_s, query_.write_s, query_.read_s, query_.restart_s}};
   const Measures& own = like.measures;
+  // Three cases. A predicted point (it only resembles `like`), or a measured one without checkpoints of its
+  // own, takes the times of whole checkpoints of the same state. A measured point that wrote its files to
+  // the disk has its own times; training stops for the stall, which is the whole write unless that is
+  // asynchronous. A measured point that did not wait for the disk (sync false) has shown no time that can
+  // be relied on, so it has a row only if the user gave the time to write.
   const bool measured_itself = &like.point == &point && !std::isnan(own.checkpoint_write_s);
   Times times;
   if (!measured_itself) {
@@ -187,6 +203,9 @@ void GoodputRows::add(const MergedPoint& like, const Point& point, int64_t nodes
   } else if (save_is(point.training.save, "sync", true)) {
     times = {{std::max(own.checkpoint_stall_s, 0.0)}, {own.checkpoint_read_s}};
     if (std::isnan(query_.write_s) && save_is(point.training.save, "async", true)) {
+      // An asynchronous write goes on beside the steps. The next one cannot begin before it has ended. A
+      // failure during the write falls back to the checkpoint before, so it also loses the steps that ran
+      // beside the write; this loss is added to the time to restart.
       row.least_interval_s = own.checkpoint_write_s;
       row.job.restart_s += own.checkpoint_write_s - times.write_s.front();
     }

@@ -52,6 +52,7 @@ double interconnect_speed_up(const OneRankStep& workload, const specs::Link& lin
   return workload.step_s / (workload.step_s / static_cast<double>(ranks) + moved_s);
 }
 
+// A ring all-reduce sends 2 (n-1) / n times the bytes, which is close to 2 times on many ranks.
 double parallel_share(const OneRankStep& workload, const specs::Link& link) {
   return 1 - 2 * workload.gradient_bytes / link.bytes_per_s / workload.step_s;
 }

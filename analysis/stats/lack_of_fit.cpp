@@ -40,6 +40,8 @@ double incomplete_beta(double x, double a, double b) {
 }  // namespace
 
 double fisher_p(double f, int degrees, int other_degrees) {
+  // P(F >= f) is the incomplete beta function at m / (m + n f), for n and m degrees of freedom of the
+  // numerator and the denominator.
   if (!(f > 0)) return 1;
   return incomplete_beta(other_degrees / (other_degrees + degrees * f), other_degrees / 2.0, degrees / 2.0);
 }
@@ -50,6 +52,8 @@ double LackOfFit::p(double least) const {
 }
 
 LackOfFit lack_of_fit(const std::vector<Residual>& residuals, int num_coefficients) {
+  // At each place, the weighted sum of squared residuals is split: the part of their mean is how far the
+  // place is off the curve, and the part around their mean is the scatter between launches.
   struct Place {
     double weight = 0, sum = 0, squares = 0;
   };

@@ -12,7 +12,9 @@
 namespace shardmark::least_squares {
 namespace {
 
-// Solves G x = b over the chosen coefficients; the others are 0. G is positive definite.
+// Solves G x = b over the chosen coefficients; the others are 0. Rows and columns of coefficients that are
+// not chosen become those of the identity, so that one code serves every choice. Gaussian elimination needs
+// no pivoting here, because G is positive definite.
 Coefficients solve(const Matrix& gram, const Coefficients& b, const Chosen& chosen) {
   Matrix m = gram;
   Coefficients x = b;
@@ -43,6 +45,8 @@ Matrix gram_of(const std::vector<Row>& rows) {
   return gram;
 }
 
+// Column by column, as the solution for each unit vector. Rows and columns of coefficients that are not
+// chosen stay 0.
 Matrix inverse(const Matrix& gram, const Chosen& chosen) {
   Matrix inverse = {};
   for (size_t i = 0; i < kMost; ++i) {
@@ -61,7 +65,8 @@ bool has_others(const Chosen& some, const Chosen& all) {
   return false;
 }
 
-// The lower triangle L with L L' = m (Cholesky).
+// The lower triangle L with L L' = m (Cholesky). m may be singular: coefficients that are not chosen have a
+// variance of 0, and rounding may make a variance slightly negative. Both become 0.
 Matrix root(const Matrix& m) {
   Matrix root = {};
   for (size_t i = 0; i < kMost; ++i)
@@ -85,7 +90,9 @@ Chosen first(size_t count) {
   return chosen;
 }
 
-// Gram and Schmidt: what is left of a term when its share in the others is taken off.
+// Gram and Schmidt: `rest` is the squared length of what is left of a term's column after its projection on
+// the columns of the terms before it. If that is only a billionth of the column's own squared length, it is
+// rounding, and the term follows from the others.
 bool is_determined(const std::vector<Row>& rows, const Chosen& chosen) {
   constexpr double kLeast = 1e-9;  // of its square
   const Matrix gram = gram_of(rows);
@@ -118,12 +125,15 @@ Fit fit(const std::vector<Row>& rows, const Chosen& chosen) {
 void set_error(Fit& fit, double error, int degrees) {
   fit.error = error;
   fit.degrees = degrees;
+  // The covariance of least-squares coefficients is error^2 times the inverse of A'A. Its root turns
+  // independent normal numbers into coefficients that vary together in the right way.
   fit.spread = root(inverse(fit.gram, fit.chosen));
   for (Coefficients& line : fit.spread)
     for (double& value : line) value *= error;
 }
 
 void add_error(Fit& fit, const Coefficients& step) {
+  // Independent errors add up as covariances: that of the fit, L L', and that of the step, step step'.
   Matrix covariance = {};
   for (size_t i = 0; i < kMost; ++i)
     for (size_t j = 0; j < kMost; ++j)
@@ -137,6 +147,10 @@ Coefficients nearest_bounded(const Fit& fit, const Coefficients& c, size_t first
                        [](double value) { return value >= 0; });
   };
   if (is_allowed(c)) return c;
+  // Which coefficients lie at their bound 0 is not known beforehand, so every choice is tried: at most 16.
+  // Within a choice, the nearest point solves G x = G c over the coefficients that are not held at 0. Its
+  // squared distance from c is c'G c - right . x, so among the solutions that keep to the bounds the one
+  // with the largest right . x is nearest.
   Coefficients right = {}, nearest = {};
   for (size_t i = 0; i < kMost; ++i) right[i] = dot(fit.gram[i], c);
   // The objective falls with right . x; any of the bounded coefficients may lie at its bound.
@@ -153,6 +167,9 @@ Coefficients nearest_bounded(const Fit& fit, const Coefficients& c, size_t first
   return nearest;
 }
 
+// If s is the standard deviation of residuals with so many degrees of freedom, degrees s^2 / sigma^2
+// follows chi-squared. A repetition therefore draws the size of its errors as s sqrt(degrees /
+// chi-squared).
 Draw Draws::next(std::mt19937_64& random) {
   const Coefficients z = {normal_(random), normal_(random), normal_(random), normal_(random)};
   return {z, std::sqrt(degrees_ / (2 * half_chi_squared_(random)))};
@@ -170,6 +187,8 @@ Estimate estimate(const Fit& fit, size_t index) {
   return {fit.best[index], fit.best[index] - half, fit.best[index] + half};
 }
 
+// A half-width of 95 % is 1.96 standard deviations. The 1 % between launches is added as an independent
+// error.
 double relative_error(const Estimate& time) {
   constexpr double kLaunches = 0.01;
   const double half = (time.high - time.low) / 2 / time.value;

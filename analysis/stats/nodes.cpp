@@ -73,7 +73,9 @@ struct Alike {
   }
 };
 
-// The densest half of the values. Another one is preferred if it is faster and about as dense.
+// The narrowest stretch of the sorted values that holds half of them. If a stretch of faster ranks is about
+// as narrow (at most three times as wide, the usual spread counted in), the fastest such stretch is taken:
+// faults only make ranks slower, so the faster of two such groups is the healthy one.
 Alike densest_half(const std::vector<double>& sorted, double spread) {
   const size_t half = std::min(sorted.size(), std::max<size_t>(2, (sorted.size() + 1) / 2));
   const auto width = [&](size_t begin) { return sorted[begin + half - 1] - sorted[begin]; };
@@ -124,22 +126,30 @@ NodeQuantity crowded(NodeQuantity quantity) {
 
 Judged judge(const NodeQuantity& quantity, const std::vector<double>& values, size_t num_values,
              std::optional<double> expected) {
+  // Works on `badness`, the logarithm of a time: a difference is then a relative excess, and rates and
+  // times are treated alike.
   Judged judged{std::vector<double>(values.size(), Measures::kNone), std::vector<bool>(values.size())};
   std::vector<double> bad, sorted;
   for (const double value : values) bad.push_back(badness(quantity, value));
   std::copy_if(bad.begin(), bad.end(), std::back_inserter(sorted), [](double x) { return !std::isnan(x); });
   std::sort(sorted.begin(), sorted.end());
   if (sorted.empty()) return judged;
+  // The level of one value, so that all values of the study together raise a false alarm with kFalseAlarms.
   const double level = kFalseAlarms / static_cast<double>(std::max(num_values, sorted.size()));
   const double watch = std::log1p(quantity.watch);
   const double spread = expected ? std::hypot(quantity.spread, kLaunchSpread) : quantity.spread;
   Moments moments(spread, expected ? kPriorLaunches : kPriorRanks);
   double usual = 0;
+  // With an expected value, the spread is estimated from the ranks that are not conspicuous; one that is
+  // far off would widen the limit that it is held against.
   if (expected) {
     usual = badness(quantity, *expected);
     for (const double one : sorted)
       if (std::abs(one - usual) <= watch) moments.add(one);
   } else {
+    // Forward search: starts from the densest half and takes in the next value on either side while that
+    // value is not significantly far from the median of those taken so far. Values within `watch` are
+    // always taken in. Faulty ranks stay outside, and so do not widen the spread that they are judged by.
     Alike alike = densest_half(sorted, spread);
     for (size_t i = alike.begin; i < alike.end; ++i) moments.add(sorted[i]);
     const auto is_alike = [&](double one) {
@@ -155,6 +165,7 @@ Judged judge(const NodeQuantity& quantity, const std::vector<double>& values, si
     }
     usual = alike.median(sorted);
   }
+  // A rank is named only if its excess is both significant and large enough to matter.
   const double limit = std::max(watch, moments.limit(level, !expected));
   for (size_t i = 0; i < bad.size(); ++i) {
     if (std::isnan(bad[i])) continue;

@@ -12,8 +12,9 @@ namespace {
 
 constexpr int kTrials = 4000;  // the 80 % point of a shift is then known to about 1 %
 
-// The `place`-th largest of what a shift must exceed to lift each of `after` above each of `before`: all but
-// fewer than `place` of the pairs then lie in order.
+// A shift lifts x of `after` above y of `before` if it is larger than y - x. Returns the `place`-th largest
+// of these differences over all pairs. With a larger shift, fewer than `place` pairs are still in the wrong
+// order, which is what the rank test asks for (mann_whitney_pairs).
 double order_needed(const std::vector<double>& before, const std::vector<double>& after, size_t place) {
   std::vector<double> needed;
   needed.reserve(before.size() * after.size());
@@ -26,6 +27,9 @@ double order_needed(const std::vector<double>& before, const std::vector<double>
 
 }  // namespace
 
+// Draws launches whose logarithms are normal with standard deviation 1, without a difference between the
+// sides. A real spread stretches such a trial, and a slow-down shifts it. So each trial is drawn once, and
+// stores what slowdown() needs to find, for any spread, the smallest slow-down that it would call SLOWER.
 Power::Power(size_t num_old, size_t num_new, double level) : basis_(basis_for(num_old, num_new, level)) {
   if (basis_ == Basis::none) return;
   const double of_mean = std::sqrt(1 / static_cast<double>(num_old) + 1 / static_cast<double>(num_new));
@@ -49,11 +53,14 @@ Power::Power(size_t num_old, size_t num_new, double level) : basis_(basis_for(nu
   }
 }
 
-// In each trial a slow-down must be significant, and reach out of the margin with its interval.
+// Each trial has a threshold: from which slow-down on would these launches be called SLOWER? The slow-down
+// must be significant by the test, and the upper end of its interval must lie beyond the margin. The 80 %
+// quantile of the thresholds is the slow-down that 80 % of the trials show.
 double Power::slowdown(double spread, double margin) const {
   std::vector<double> needed;
   needed.reserve(trials_.size());
   for (const Trial& trial : trials_) {
+    // As in a comparison, launches never count as closer to each other than kLeastSpread.
     const double deviation = std::max(trial.deviation * spread, kLeastSpread);
     const double by_test =
         basis_ == Basis::ranks ? trial.ranks * spread : t_test_ * deviation - trial.shift * spread;

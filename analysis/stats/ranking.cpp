@@ -8,6 +8,7 @@
 namespace shardmark {
 namespace {
 
+// The launches of a point; beyond kMostLaunches of them the exact test would take too long.
 std::vector<double> times_of(const MergedPoint& merged) {
   std::vector<double> times;
   for (const Estimate& step_s : merged.launches)
@@ -30,6 +31,10 @@ size_t num_perhaps_fastest(const std::vector<const MergedPoint*>& points) {
   }
   const std::vector<Comparison> comparisons = compare_launches(pairs, 0);
   size_t count = points.size(), pair = pairs.size();
+  // Takes rows off from the slowest one on, as long as the test calls them SLOWER than the first. A row that
+  // it does not call SLOWER ends this, and all rows before it stay, too: a row with a shorter step is no
+  // surer to be slower. A row with too few launches has no pair, so it also ends this. The margin is 0: any
+  // difference that the launches show orders two rows.
   while (pair > 0 && places[pair - 1] == count - 1 && comparisons[pair - 1].verdict == Judgement::slower)
     --pair, --count;
   return count;

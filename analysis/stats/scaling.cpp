@@ -46,9 +46,12 @@ ScalingPoint scaling_point(Scaling scaling, const ScalingPoint& base, const Merg
   ScalingPoint point;
   point.merged = &merged;
   point.units = units;
+  // Weak scaling: each rank has the same work, so the ideal step is that of the base. Strong scaling: the
+  // work is shared out, so the ideal step is shorter by the growth.
   const double growth = units / base.units;
   point.efficiency = quotient(scaled(b, scaling == Scaling::weak ? 1 : 1 / growth), m);
   if (base.units == 1) point.speed_up = quotient(scaled(b, scaling == Scaling::weak ? units : 1), m);
+  // The base against itself is exactly 1. The quotient of its two equal intervals would suggest an error.
   if (base.merged == &merged) {
     point.efficiency = {1};
     if (base.units == 1) point.speed_up = {1};
@@ -108,6 +111,7 @@ void add_fits(ScalingSeries& series, const PointList& group) {
           "ranks of one node and of several use different links, and the nodes have unequal rank counts";
     else
       fit = fit_scaling(fit, times);
+    // Counts that are suggested for a series within a node must find room on a node.
     if (series.span == Span::node)
       std::erase_if(fit.further, [&](double units) { return units > most_in_node(group); });
     if (fit.refused.empty()) fit.held_out = hold_out_largest(fit, times);
@@ -169,7 +173,9 @@ ScalingSeries make_series(const Group& group, Span span, int64_t ranks_per_unit,
   return series;
 }
 
-// On one node; on whole nodes, one series for each number of ranks on them; and all ranks, on the fewest
+// Makes up to three kinds of series of a sweep: ranks of one node; whole nodes, a series for each number of
+// ranks on them; and all ranks. The last kind is made only if none of the others holds all points. Points
+// are in the order of ranks, then nodes, so the first point of each number of ranks is the one on the fewest
 // nodes.
 void add_series(const Group& group, bool is_fitted, std::vector<ScalingSeries>& all) {
   const PointList& points = group.points;

@@ -102,6 +102,9 @@ std::vector<SettingsGroup> ranked_settings(const std::vector<MergedPoint>& point
   std::vector<SettingsGroup> groups = settings_groups(points);
   std::vector<LaunchPair> pairs;
   std::vector<RankedSetting*> of_pair;  // the slower one of a pair with the first; nullptr: of another pair
+  // Which setting comes first is known only from the times, so its pairs are no fair sample of all pairs.
+  // Testing every pair of a group keeps the level whichever setting that is, though only the pairs with the
+  // first are shown.
   for (SettingsGroup& group : groups)
     for (size_t i = 0; i < group.size(); ++i)
       for (size_t j = i + 1; j < group.size(); ++j) {

@@ -23,7 +23,8 @@ struct Taken {
 
 Taken taken(const std::vector<double>& steps) { return {median(steps), median_interval(steps)}; }
 
-// [rank][step], of all repeats that ran on the same hosts as the first.
+// Returns [rank][step]: forward + backward, of all repeats that ran on the same hosts as the first. On
+// other hosts, a rank would be another device.
 std::vector<std::vector<double>> computing(const MergedPoint& merged) {
   const Series* first = merged.records.front()->series("forward");
   if (first == nullptr || first->rows != merged.point.ranks) return {};
@@ -127,6 +128,8 @@ std::vector<Slow> slow_in(const MergedPoint& merged) {
 }  // namespace
 
 std::vector<Slow> slow_ranks(const std::vector<MergedPoint>& points) {
+  // A slow rank is slow in most points of a study. It is reported once, by the point in which its excess is
+  // largest, with the number of the other points.
   using Key = std::tuple<std::string, std::string, int64_t, int64_t>;  // machine, host, rank, ranks in all
   std::map<Key, Slow> worst;
   for (const MergedPoint& merged : points) {

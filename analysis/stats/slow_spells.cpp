@@ -12,7 +12,10 @@ constexpr double kSpellExcess = 0.05;  // as of slow ranks in a short point
 constexpr double kSpellLevel = 0.001;  // chance that some rank of equal ones is said to have changed
 constexpr size_t kLeastValues = 6;     // for an interval of a median
 
-// [rank][interval]: time / median of the others - 1.
+// Returns [rank][interval]: the rank's time / the median of the other ranks' times - 1. The rank itself is
+// left out of the median, because with few ranks a slow one would raise what it is held against. The times
+// of an interval are sorted once; other(i) then skips the rank's own place, so nothing is sorted anew for
+// each rank.
 std::vector<std::vector<double>> excesses(const std::vector<std::vector<double>>& compute) {
   const size_t ranks = compute.size();
   auto over = compute;
@@ -31,14 +34,20 @@ std::vector<std::vector<double>> excesses(const std::vector<std::vector<double>>
   return over;
 }
 
+// The whole 95 % interval of the median excess must lie above the threshold.
 bool is_slow(const std::vector<double>& over) {
   return over.size() >= kLeastValues && median_interval(over).low > kSpellExcess;
 }
 
+// Whether a rank is slow, and in which part of the run. A change counts if the test finds it at `level` and
+// the rank is slow on exactly one side of it: the spell is then that side. If it is slow on both sides or
+// on neither, the run is judged as a whole.
 std::optional<SlowSpell> spell_of(const std::vector<double>& over, const std::vector<double>& ends_s,
                                   double level) {
   SlowSpell spell;
   const auto num_slow = std::count_if(over.begin(), over.end(), [](double x) { return x > kSpellExcess; });
+  // Both rules need at least 6 slow intervals. This check comes first because most ranks are never slow,
+  // and the search for a change takes most of the time.
   if (num_slow < static_cast<std::ptrdiff_t>(kLeastValues)) return {};
   spell.share = static_cast<double>(num_slow) / static_cast<double>(over.size());
   spell.until_s = ends_s.back();
@@ -56,7 +65,8 @@ std::optional<SlowSpell> spell_of(const std::vector<double>& over, const std::ve
   return spell;
 }
 
-// All ranks of one of several nodes are slow: one word for the node.
+// If all ranks of a node are slow (two or more, and there are other nodes), the reason is likely the node.
+// One spell of the node, with the medians of its ranks, then replaces the spells of the ranks.
 void join_nodes(std::vector<SlowSpell>& spells, const std::vector<std::string>& hosts) {
   std::map<std::string, size_t> ranks_of;
   for (const auto& host : hosts) ++ranks_of[host];
@@ -92,6 +102,8 @@ std::vector<SlowSpell> slow_spells(const std::vector<std::vector<double>>& compu
   const auto over = excesses(compute);
   std::vector<SlowSpell> spells;
   for (size_t rank = 0; rank < over.size(); ++rank)
+    // The level is divided by the number of ranks (Bonferroni), as each rank is another chance of a false
+    // alarm.
     if (auto spell = spell_of(over[rank], ends_s, kSpellLevel / static_cast<double>(over.size()))) {
       spell->rank = static_cast<int64_t>(rank);
       if (rank < hosts.size()) spell->host = hosts[rank];

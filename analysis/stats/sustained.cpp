@@ -31,7 +31,8 @@ bool is_timed(const Series* series, int64_t columns) {
                      [](double t) { return std::isfinite(t) && t > 0; });
 }
 
-// Over the ranks, in each interval; of ranks that reported.
+// Returns one value for each interval: the median over the ranks that reported one. A single rank that is
+// slow, or whose device reads wrongly, does not move it; slow ranks are found by themselves in find_slow().
 std::vector<double> medians(const Series& series) {
   std::vector<double> all;
   for (int64_t k = 0; k < series.columns; ++k) {
@@ -43,7 +44,8 @@ std::vector<double> medians(const Series& series) {
   return all;
 }
 
-// The first and the last tenth, at least one interval each.
+// Returns the first and the last tenth of the values, at least one value each. A single interval may have
+// been disturbed, so the two ends of a run are compared by several intervals each.
 std::pair<std::vector<double>, std::vector<double>> tenths(const std::vector<double>& values) {
   const auto count = static_cast<std::ptrdiff_t>(std::max<size_t>(values.size() / 10, 1));
   return {{values.begin(), values.begin() + count}, {values.end() - count, values.end()}};
@@ -58,10 +60,21 @@ FirstLast first_last(const Record& record, const char* name, int64_t columns) {
   return {median(first), median(last)};
 }
 
+// Looks for a drift of the step time, and says how large it is. All of it works on logarithms, so slopes
+// and shifts are relative.
+//
+// How large: the medians of the first and of the last tenth are compared. The interval of the change comes
+// from the inverted rank test, so it needs 4 intervals in each tenth (a run of 40 intervals).
+//
+// Whether: two tests look for it, each at half of the level (Bonferroni). The slope over all pairs of
+// intervals (Theil and Sen) sees a device that heats up slowly; the change point sees a clock that drops at
+// once. Whichever finds something must have the direction of the change between the tenths. Otherwise a run
+// that was disturbed in the middle, and ended as fast as it began, would be called drifting.
 void find_drift(Sustained& run, const std::vector<double>& steps_s) {
   std::vector<double> hours, logs;
   double begin_s = 0;
   for (size_t k = 0; k < steps_s.size(); ++k) {
+    // The step time of an interval stands for its middle.
     hours.push_back((begin_s + run.ends_s[k]) / 2 / kHour);
     begin_s = run.ends_s[k];
     logs.push_back(std::log(steps_s[k]));
@@ -71,6 +84,7 @@ void find_drift(Sustained& run, const std::vector<double>& steps_s) {
   if (const auto shift = shift_interval(first, last))
     run.change = Interval{std::expm1(shift->low), std::expm1(shift->high)};
   if (logs.size() < kLeastIntervals) return;
+  // A slope and the ends of its interval are logarithms per hour; they become relative changes per hour.
   const Trend trend = trend_of(hours, logs);
   run.drift = Trend{
       std::expm1(trend.slope), {std::expm1(trend.interval.low), std::expm1(trend.interval.high)}, trend.p};
@@ -81,6 +95,9 @@ void find_drift(Sustained& run, const std::vector<double>& steps_s) {
   run.is_drift = (slopes || steps) && std::abs(run.change_ratio()) >= kLeastChange;
 }
 
+// How long one reason held clocks down. An interval stores which reasons occurred in it, and one share of
+// its readings for all of them. If two reasons occurred in an interval, each is charged the whole share. A
+// NaN among the bits is an interval in which the device said nothing.
 Throttling throttling(const Reason& reason, const Series& bits, const Series& shares,
                       const std::vector<double>& ends_s) {
   Throttling found{reason.name, reason.is_fault};
@@ -112,7 +129,8 @@ void find_throttling(Sustained& run, int64_t columns) {
   std::copy_if(shares->values.begin(), shares->values.end(), std::back_inserter(told),
                [](double x) { return std::isfinite(x); });
   if (!told.empty()) run.throttled = mean(told);
-  // Older studies only hold the share of all reasons together.
+  // The share of faults is stored apart, because a power cap, which is usual, may occur in the same
+  // interval and would be charged to the fault. Older studies only hold the share of all reasons together.
   const Series* faulty = run.record->series("interval_faulty");
   const bool tells_faults = faulty != nullptr && faulty->columns == columns && faulty->rows == bits->rows;
   for (const Reason& reason : kReasons)
@@ -131,6 +149,7 @@ void find_slow(Sustained& run, int64_t columns) {
   std::vector<std::vector<double>> compute(static_cast<size_t>(series->rows));
   for (int64_t rank = 0; rank < series->rows; ++rank)
     for (int64_t k = 0; k < columns; ++k) compute[static_cast<size_t>(rank)].push_back(series->at(rank, k));
+  // The environment lists the ranks of the whole launch; a point on fewer ranks uses the first of them.
   auto hosts = run.environment->rank_nodes;
   if (hosts.size() > compute.size()) hosts.resize(compute.size());
   run.slow = slow_spells(compute, run.ends_s, hosts);
@@ -143,12 +162,15 @@ std::vector<Sustained> sustained_runs(const std::vector<MergedPoint>& points) {
   for (const MergedPoint& merged : points)
     for (size_t i = 0; i < merged.records.size(); ++i) {
       const Record& record = *merged.records[i];
+      // A record is a sustained run if its intervals have ends in order, and every rank has a time above 0
+      // for each. Records without such series, and damaged ones, are passed over.
       const Series* ends = record.series("interval_end");
       const Series* times = record.series("interval_time");
       if (ends == nullptr || ends->rows != 1 || !is_timed(ends, ends->columns) || ends->columns == 0 ||
           !is_timed(times, ends->columns) || !std::is_sorted(ends->values.begin(), ends->values.end()))
         continue;
       Sustained run{&merged, &record, merged.environments[i], ends->values};
+      // unfinished_runs() sets 0 repeats, because such a run is no result.
       if (merged.repeats == 0)
         run.unfinished = is_bad(record.outcome) || record.outcome == Outcome::out_of_memory
                              ? to_text(record.outcome)
@@ -158,6 +180,7 @@ std::vector<Sustained> sustained_runs(const std::vector<MergedPoint>& points) {
       run.clock_mhz = first_last(record, "interval_clock", ends->columns);
       run.temperature_c = first_last(record, "interval_temperature", ends->columns);
       run.power_w = first_last(record, "interval_power", ends->columns);
+      // Ranks that share cores are slow in turn, which says nothing about any of them.
       if (!record.measures.oversubscribed) find_slow(run, ends->columns);
       runs.push_back(std::move(run));
     }

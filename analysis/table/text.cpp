@@ -26,6 +26,9 @@ std::string without_trailing_spaces(std::string line) {
   return line;
 }
 
+// Widths first, then lines. Each column is as wide as the longest of its name, its unit and its cells; two
+// blanks stand between columns. Numbers are aligned to the right, words to the left. Words longer than
+// kWidestColumn are wrapped, and their row then takes several lines.
 class TextLayout {
  public:
   explicit TextLayout(const Section& section) : section_(section) {
@@ -74,12 +77,14 @@ class TextLayout {
     while (end < widths_.size() && column(end).group == column(i).group) ++end;
     return end;
   }
+  // The width of neighbouring columns with the blanks between them.
   size_t span(size_t begin, size_t end) const {
     size_t width = 2 * (end - begin - 1);
     for (size_t i = begin; i < end; ++i) width += widths_[i];
     return width;
   }
 
+  // A heading over several columns may be wider than all of them. The first of them is then widened.
   void widen_for_groups() {
     for (size_t i = 0; i < widths_.size(); i = group_end(i))
       while (!column(i).group.empty() && span(i, group_end(i)) < column(i).group.size()) ++widths_[i];

@@ -15,6 +15,8 @@ struct Folded {
   std::string caption;          // "model gpt2; batch 4 per rank": what the others held
 };
 
+// Columns that may be left out for people: those in which no row says anything disappear; those in which
+// all rows agree become a part of the caption. A column that is not marked for it always stays.
 Folded fold(const Table& table, const std::vector<size_t>& columns, const Rows& rows) {
   Folded folded;
   for (size_t c : columns) {
@@ -71,6 +73,9 @@ View view_of(const Table& table) {
   }
   if (rows.empty()) return {};
 
+  // Columns are folded twice: over the whole table into its caption, and what remains over each section
+  // into the section's. So a column disappears from a section whose rows agree, even if other sections
+  // differ.
   const Folded folded = fold(table, columns, rows);
   View view{folded.caption.empty() ? "" : "Every row: " + folded.caption + ".", {}};
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {

@@ -64,6 +64,8 @@ ColumnsOf<CutPoint> step_columns() {
 
 Table accumulation_table(const MergedPoints& points) {
   std::vector<CutPoint> rows;
+  // Groups are sorted by is_cut, so the point in one batch comes first if there is one. Groups without it
+  // have nothing to compare with.
   for (const PointList& group : groups_of(training_points(points), key_of, is_cut))
     if (!is_cut(*group.front()) && group.size() > 1)
       for (const MergedPoint* merged : group) rows.push_back({merged, group.front()});

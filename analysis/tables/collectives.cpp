@@ -49,7 +49,8 @@ Cell count_cell(const Pair& pair) {
   return cells::count(counted_elements(row, choice_or_name(c.parts), point.ranks, c.bytes / *element_bytes));
 }
 
-// The rate of a part of what the busiest rank exchanges, where ranks are on several nodes.
+// algbw rates all rows of the busiest rank; the rate of a part is its share of them. Rows of its own node
+// and of others are told apart only if all nodes hold equally many ranks.
 Cell rate_cell(const Pair& pair, int64_t specs::TokenTraffic::*part) {
   const MergedPoint& merged = *pair.merged;
   if (!pair.tokens || merged.nodes < 2 || merged.ranks_per_node * merged.nodes != merged.point.ranks)
@@ -161,6 +162,8 @@ ColumnsOf<Pair> columns(const specs::CollectiveRow& row) {
 }  // namespace
 
 std::vector<Table> collective_tables(const MergedPoints& points) {
+  // A row of nccl-tests has both buffers of one size beside each other, so the two points that differ in
+  // nothing but `in_place` share a row.
   using TableKey = std::tuple<size_t, std::string, int64_t>;  // operation, ranks
   // Size last, but for what is no column.
   using RowKey = std::tuple<Location, std::string, std::string, std::string, int64_t, std::string>;

@@ -29,7 +29,9 @@ double hours_of_million(const MergedPoint& merged, double Measures::*per_s) {
                                                : Measures::kNone;
 }
 
-// Launches say whether steps take longer; a step's cost is its time times the hours that a second of it buys.
+// The ratio of two costs, marked if the launches do not show that the point costs more. The test works on
+// steps: a cost is a step's time times the rank hours that one second of a step costs per sample, so the
+// steps are scaled by the ratio of these.
 Cell over_cheapest(const MergedPoint& merged, const MergedPoint& cheapest) {
   const auto hours = [](const MergedPoint& one) { return hours_of_million(one, &Measures::samples_per_s); };
   Cell cell = cells::number(hours(merged) / hours(cheapest), 3);

@@ -34,6 +34,8 @@ std::map<std::string, int64_t> failures(const std::vector<StudyData>& studies) {
   return fails;
 }
 
+// A row for each series of batches in which some batch ran and some ran out of memory. A series of which
+// every batch fitted has no largest one that anybody knows.
 std::vector<Largest> rows_of(const std::vector<StudyData>& studies, const MergedPoints& points) {
   const auto fails = failures(studies);
   std::map<std::string, const MergedPoint*> largest;
@@ -49,7 +51,9 @@ std::vector<Largest> rows_of(const std::vector<StudyData>& studies, const Merged
   return rows;
 }
 
-// By the limit of the run, the strategy's formula and the model's table.
+// The batch that should just fit: what the run's limit leaves beside parameters, gradients, optimizer state
+// and the strategy's slots, all by formula, is filled with the activations of the model's table. 0 if not
+// known.
 int64_t foretold(const MergedPoint& merged) {
   const Measures& m = merged.measures;
   const double room = m.memory_limit_bytes - (m.predicted_peak_bytes() - m.predicted_activation_bytes);

@@ -24,7 +24,9 @@ bool is_measured_ddp(const MergedPoint& merged) {
          std::isfinite(merged.measures.communication_only_s);
 }
 
-// The plain reduction in the fewest operations, over the flat transport; nullptr where none was measured.
+// The variant that all others are held against: uncompressed, over a transport without a hierarchy, and in
+// the fewest operations, which is nearest to one all-reduce of the whole gradient. nullptr if none was
+// measured.
 const MergedPoint* baseline_of(const PointList& variants) {
   const MergedPoint* baseline = nullptr;
   for (const MergedPoint* merged : variants) {
@@ -41,6 +43,8 @@ struct Variant {
 
 std::vector<Variant> rows_of(const MergedPoints& points) {
   std::vector<Variant> rows;
+  // Variants are points that differ in nothing but the strategy and the transport. The baseline is the
+  // first row of its group.
   for (const PointList& variants : groups_of(training_points(points, is_measured_ddp), [](const auto& one) {
          return series_key(one, {"strategy", "transport"});
        })) {
@@ -74,6 +78,7 @@ auto ratio_of(double Measures::*measure) {
 
 constexpr const char* kSpeedUp = "the baseline's time / the row's.";
 
+// Marked if the launches do not tell which of the two is faster, whichever has the shorter median.
 Cell step_speed_up(const Variant& row) {
   Cell cell = ratio_of(&Measures::step_s)(row);
   if (row.merged == row.baseline) return cell;
@@ -92,6 +97,8 @@ ColumnsOf<Variant> time_columns() {
            "fewer bytes; hierarchical: within the node, between nodes, within the node."},
           {{"effective", "GB/s", true, false, "communication alone"},
            [](const auto& row) {
+             // All rows count the bytes of the uncompressed gradient, so a compressed reduction has a
+             // higher rate if it takes less time.
              const double gradient_bytes = known_value_bytes(row.baseline->point);
              return cells::number(gradient_bytes / row.merged->measures.communication_only_s / 1e9, 3);
            },

@@ -16,8 +16,8 @@ Cell sum_cell(const MergedPoint& merged) {
   return cells::percent((m.data_s + m.forward_s + m.backward_s + m.exposed_s + m.optimizer_s) / m.step_s);
 }
 
-// A difference of two steps says nothing about a communication shorter than their own spread, nor where the
-// part takes longer than the whole.
+// Overlap follows from the difference of two steps. It says nothing if the communication is shorter than
+// the step's own interval is wide, nor if more than all of it would be hidden.
 Cell overlap_cell(const MergedPoint& merged) {
   const Measures& m = merged.measures;
   const bool resolved = m.step_high_s - m.step_low_s < m.communication_only_s && m.overlap <= kMostOverlap;

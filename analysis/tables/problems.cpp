@@ -65,7 +65,8 @@ Cell listed(const Values& values) {
                               : list);
 }
 
-// "70.3 MiB wanted" as "64.0 MiB to 128 MiB wanted": points that lacked different amounts share a row.
+// "70.3 MiB wanted" becomes "64.0 MiB to 128 MiB wanted". Rows are made by outcome and reason, and points
+// that lacked slightly different amounts of memory should share one.
 std::string with_rounded_amount(const std::string& reason) {
   static const std::regex amount("([0-9.]+) (B|KiB|MiB|GiB|TiB) wanted");
   std::smatch found;
@@ -129,7 +130,8 @@ std::string not_ok_text(const std::vector<StudyData>& studies) {
   return text;
 }
 
-// Why no two points make a series; empty where some do.
+// Why no two points make a series; empty if some do. The reasons are tried from the plainest on: ranks that
+// do not work together, a single number of ranks, and last a batch that is never the same on two of them.
 std::string why_no_series(const MergedPoints& points, const std::vector<ScalingSeries>& all,
                           Scaling scaling) {
   if (std::any_of(all.begin(), all.end(), [&](const ScalingSeries& s) { return s.scaling == scaling; }))
@@ -174,6 +176,7 @@ void add_missing(Problems& problems, const std::vector<StudyData>& studies, cons
   if (!std::any_of(points.begin(), points.end(), is_training)) return;
   add("weak scaling", why_no_series(points, scaling, Scaling::weak));
   add("strong scaling", why_no_series(points, scaling, Scaling::strong));
+  // The formula for other links starts from a measured step on one rank.
   if (workloads(points).empty()) add("interconnects", "no point on one rank of a model whose size is known");
 }
 

@@ -36,7 +36,8 @@ auto number_cell(double Measures::*measure) {
   return [measure](const Record& run) { return cells::number(run.measures.*measure); };
 }
 
-// That were written, also of a run whose ranks were killed before it had results.
+// The steps that the study holds. A run whose ranks were killed has no results, but its losses were written
+// as it went on.
 int64_t num_steps(const Record& run) {
   const Series* loss = run.series("loss");
   return std::max(run.measures.num_steps, loss == nullptr ? 0 : loss->columns);

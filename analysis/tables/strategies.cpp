@@ -24,7 +24,9 @@ constexpr const char* kUnreliableSingle = "single unreliable";
 constexpr const char* kPerhapsOne = "x single may be 1";
 constexpr const char* kBelowSingle = "below single";
 
-// The points of `single`, to divide by.
+// The points of `single`, by what must be equal: machine, transport, ranks, nodes, family and batch per
+// rank. The ranks of `single` do the same work without communication, so step / step of `single` is what a
+// strategy costs.
 class Replicas {
  public:
   explicit Replicas(const MergedPoints& points) {
@@ -35,8 +37,10 @@ class Replicas {
     const MergedPoint* single = single_of(merged);
     return single == nullptr ? Measures::kNone : merged.measures.step_s / single->measures.step_s;
   }
-  // Why the ratio should not be believed; nullptr where nothing speaks against it. A unreliable row is marked
-  // by its own warnings.
+  // Why the ratio should not be believed; nullptr if nothing speaks against it. A ratio below 1 is
+  // suspicious, because no strategy waits less than ranks that never wait, and few compute less (a sharded
+  // update does). The intervals say whether it may be chance. An unreliable row is marked by its own
+  // warnings.
   const char* warning(const MergedPoint& merged) const {
     const MergedPoint* single = single_of(merged);
     if (single == nullptr || is_replicas(merged) || is_unreliable(merged)) return nullptr;

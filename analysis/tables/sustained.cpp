@@ -24,7 +24,8 @@ auto change_of(double Interval::*end) {
   };
 }
 
-// What a shorter run would do in an hour is a guess.
+// A slope is given per hour. A run of a few minutes would be extended by far more than it lasted, so it has
+// none.
 template <class Number>
 auto per_hour(Number number) {
   return [number](const Sustained& run) {

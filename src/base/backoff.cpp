@@ -54,6 +54,8 @@ void Backoff::progress_made() { ++progress_of_thread; }
 void Backoff::there_are_more_ranks_than_cores() { are_many.store(true, std::memory_order_relaxed); }
 
 void Backoff::pause() {
+  // A poll of this thread has found something since the last pause. The wait begins anew: it spins first,
+  // and its sleeps are short again.
   if (progress_ != progress_of_thread) {
     progress_ = progress_of_thread;
     polls_ = 0;
@@ -64,6 +66,7 @@ void Backoff::pause() {
     return;
   }
   const auto now = Clock::now();
+  // This is the first pause after the spins. Sleeps are as long as a share of the time since then.
   if (polls_ == patience.spins) {
     ++polls_;
     since_ = now;
@@ -72,6 +75,10 @@ void Backoff::pause() {
     sleep_for(std::clamp<Clock::duration>((now - since_) / 16, kShortestSleep, kLongestSleep));
     return;
   }
+  // Nobody is known to want the core. A yield tells whether that is still so: it returns late if another
+  // thread used a slice of the core. The lateness is a running average in which the last yield counts half.
+  // After one, two and three late yields in a row it is 0.5, 0.75 and 0.875, so 0.4 is passed by one and 0.8
+  // by three.
   sched_yield();
   const auto back = Clock::now();
   const bool is_late = back - now >= kLateYield;

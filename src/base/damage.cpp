@@ -11,6 +11,7 @@
 namespace shardmark {
 namespace {
 
+// The damage that a rank explains if it is faulty as a sender, or if it is faulty as a receiver.
 struct Explained {
   int64_t partners = 0, elements = 0;
   const Damage* last = nullptr;
@@ -29,6 +30,8 @@ std::vector<Blamed> blamed_for(std::vector<Damage> damage) {
         part.elements += one.elements;
         part.last = &one;
       }
+    // If several explain as many partners, the lowest rank is taken, and as a receiver before as a sender:
+    // this is the order of the map.
     const auto most = std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
       return a.second.partners < b.second.partners;
     });
@@ -46,6 +49,8 @@ std::vector<Blamed> blamed_for(std::vector<Damage> damage) {
       });
       continue;
     }
+    // No rank has two damaged partners any more, so this pair stands alone. Nothing tells which of its ranks
+    // is faulty, so both are named.
     const Damage pair = *part.last;
     const std::string words = fmt::format(
         "{} of what rank {} sent to rank {} arrived with another value, and either of them may be "

@@ -12,6 +12,9 @@ namespace {
 namespace fs = std::filesystem;
 using Part = fs::path::const_iterator;
 
+// Appends the files below `folder` that match the parts of the pattern from `part` on. A part without
+// wildcards is only appended to the path, so a folder that can be entered but not listed is no obstacle. The
+// part `**` matches no folder (the first recursion) or one folder, below which the same `**` is tried again.
 void expand(const fs::path& folder, Part part, Part end, std::vector<std::string>& found) {
   std::error_code error;
   if (part == end) {

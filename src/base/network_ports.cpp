@@ -116,7 +116,8 @@ struct CloseSocket {
   void operator()(int socket) const { close(socket); }
 };
 
-// A structure of the kernel, with room behind it for the answer.
+// A structure of the kernel that ends in an array, for which its caller provides the room. The memory holds
+// the structure and that array. It consists of 64-bit words, so that both are aligned.
 template <class T>
 class Question {
  public:
@@ -210,6 +211,8 @@ std::string name_of(const CounterName& counter) {
   return file.substr(file.rfind('/') + 1);
 }
 
+// What a port counted between two readings. Bytes and packets are taken from the first name of the table
+// that both readings have, because other names count the same traffic again. Events of all names add up.
 PortUse use_of(const PortReading& before, const PortReading& after) {
   PortUse use{after.name, after.rate_gbit_s, {}, "", false};
   const auto grown = [&](const CounterName& name) -> std::optional<double> {
@@ -336,6 +339,8 @@ std::vector<PortUse> ports_between(const std::vector<PortReading>& before,
   return uses;
 }
 
+// The fields of a line are separated by tabs: name, rate, the counts in the order of PortCount, whether the
+// port has vanished, and its troubles. The troubles come last, because they contain blanks.
 std::string to_text(const std::vector<PortUse>& ports) {
   std::string text;
   for (const PortUse& port : ports)

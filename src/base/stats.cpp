@@ -14,6 +14,8 @@ double quantile(std::vector<double> values, double q) {
   ENSURE(!values.empty(), "quantile of nothing");
   const double position = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<size_t>(position);
+  // nth_element puts one order statistic into its place and all larger values behind it. So the next order
+  // statistic is the least of those behind, and the values need not be sorted.
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(below), values.end());
   const double low = values[below];
   if (below + 1 == values.size()) return low;

@@ -57,6 +57,8 @@ size_t utf8_length(std::string_view text, size_t at) {
   return length;
 }
 
+// A byte that begins no valid character is escaped alone, and reading goes on with the next byte. So one
+// damaged byte does not hide the text behind it.
 std::string printable(std::string_view text, std::string_view kept) {
   std::string out;
   out.reserve(text.size());
@@ -91,6 +93,8 @@ std::string quoted_line(const std::string& text) {
   return "'" + printable(text.substr(0, end), "") + (end < text.size() ? "...'" : "'");
 }
 
+// A word is close if at most a third of its letters are wrong. A word of one or two letters would have to be
+// equal. A long text is not a misspelt word, and comparing it would take time in proportion to its length.
 std::string accepted_words(const std::string& word, const std::vector<std::string>& accepted) {
   std::string list = fmt::format("accepted: {}", fmt::join(accepted, ", "));
   if (word.size() < 3 || word.size() > 40 || accepted.empty()) return list;
@@ -117,6 +121,8 @@ std::string shell_word(const std::string& word) {
                                           : std::string(1, c);
     return escaped + "'";
   }
+  // Nothing is special between single quotes but the quote itself. It ends the quotes, stands escaped
+  // between them, and begins them again.
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";

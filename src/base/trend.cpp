@@ -43,6 +43,10 @@ double dependence_factor(const std::vector<double>& values) {
   return (1 + r) / (1 - r);
 }
 
+// The slope is the median of the slopes of all pairs. Kendall's S is the number of pairs that rise minus the
+// number of pairs that fall. Without a trend it is nearly normal with the variance n (n - 1) (2n + 5) / 18,
+// which dependence_factor() widens. The interval of the slope follows from the same deviation: its ends are
+// the slopes whose ranks lie half of 1.96 deviations below and above the middle of all pairs (Sen 1968).
 Trend trend_of(const std::vector<double>& times, const std::vector<double>& values) {
   ENSURE(times.size() == values.size() && values.size() >= 2, "a trend of fewer than two values");
   std::vector<double> slopes;

@@ -21,14 +21,17 @@ std::vector<size_t> doubled_ranks(const std::vector<double>& a, const std::vecto
   std::vector<size_t> ranks;
   ranks.reserve(all.size());
   for (const double value : all) {
+    // Equal values have the ranks first + 1 to last. Their mean rank, doubled, is first + last + 1.
     const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), value);
     ranks.push_back(static_cast<size_t>((first - sorted.begin()) + (last - sorted.begin()) + 1));
   }
   return ranks;
 }
 
-// For each sum: in how many ways `count` of the ranks can be chosen so that they have this sum. This is a
-// knapsack count over the ranks.
+// For each sum: in how many ways `count` of the ranks can be chosen so that they have this sum. The ranks
+// are added one after the other (dynamic programming, as for a knapsack). `chosen` runs downwards, so that
+// the row below still holds the counts without the current rank, and no rank is chosen twice. The counts are
+// doubles, because those of large samples do not fit into 64 bits.
 std::vector<double> ways_by_sum(const std::vector<size_t>& ranks, size_t count) {
   const size_t largest = std::accumulate(ranks.begin(), ranks.end(), size_t{0});
   std::vector<std::vector<double>> ways(count + 1, std::vector<double>(largest + 1, 0));  // [chosen][sum]
@@ -53,6 +56,9 @@ std::vector<double> differences(const std::vector<double>& a, const std::vector<
 
 }  // namespace
 
+// If both samples come from one distribution, every choice of ranks for `a` is equally likely. So the
+// p-value is the share of the choices whose sum of ranks is at least as far from the expected sum as the
+// observed one, on either side.
 double mann_whitney_p(const std::vector<double>& a, const std::vector<double>& b) {
   ENSURE(!a.empty() && !b.empty(), "a test of nothing");
   const std::vector<size_t> ranks = doubled_ranks(a, b);
@@ -69,6 +75,9 @@ double mann_whitney_p(const std::vector<double>& a, const std::vector<double>& b
   return as_uneven / all;
 }
 
+// How far a sum of ranks lies above the smallest possible one is the number of pairs in which the value of
+// `a` is the larger one (Mann and Whitney's U). The loop adds up the chances of U = 0, 1, 2 ... and ends at
+// the first U whose two-sided chance is above the level.
 size_t mann_whitney_pairs(size_t num_a, size_t num_b, double level) {
   std::vector<size_t> ranks(num_a + num_b);
   std::iota(ranks.begin(), ranks.end(), size_t{1});
@@ -84,6 +93,9 @@ size_t mann_whitney_pairs(size_t num_a, size_t num_b, double level) {
   return pairs;
 }
 
+// The interval consists of all shifts that the rank test does not reject. A shift is rejected if fewer than
+// `pairs` differences lie on one side of it, so the ends are the differences that are `pairs` places from
+// either end of the sorted list.
 std::optional<Interval> shift_interval(const std::vector<double>& a, const std::vector<double>& b) {
   const size_t pairs = mann_whitney_pairs(a.size(), b.size(), kIntervalLevel);
   if (pairs == 0) return {};
@@ -99,6 +111,8 @@ double pooled_deviation(const std::vector<double>& a, const std::vector<double>&
   return std::sqrt(squares / static_cast<double>(a.size() + b.size() - 2));
 }
 
+// The probability inside -t .. t is a finite series in the cosine of atan(t / sqrt(degrees)). It has odd
+// powers for odd degrees and even powers for even ones.
 double student_p(double t, size_t degrees) {
   const double angle = std::atan(std::abs(t) / std::sqrt(static_cast<double>(degrees)));
   const double cosine = std::cos(angle);
@@ -112,6 +126,7 @@ double student_p(double t, size_t degrees) {
   return std::clamp(1 - inside, 0.0, 1.0);
 }
 
+// Finds the point by bisection, because student_p falls as t grows.
 double student_t(double p, size_t degrees) {
   ENSURE(p > 0 && p <= 1 && degrees > 0, "no such point of Student's t");
   double low = 0, high = 1;
@@ -123,6 +138,8 @@ double student_t(double p, size_t degrees) {
   return high;
 }
 
+// The smallest of n p-values is multiplied by n, the next one by n - 1, and so on. No corrected value may be
+// below the one before it, so the running maximum is taken.
 std::vector<double> holm(const std::vector<double>& p) {
   std::vector<size_t> order(p.size());
   std::iota(order.begin(), order.end(), size_t{0});

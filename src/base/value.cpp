@@ -15,6 +15,7 @@
 namespace shardmark {
 namespace {
 
+// K, M and G alone are powers of 1024, as in nccl-tests. KB, MB and GB are powers of 1000.
 const std::map<std::string, double> byte_units = {
     {"", 1},       {"B", 1},        {"K", 0x1p10}, {"KiB", 0x1p10}, {"KB", 1e3},
     {"M", 0x1p20}, {"MiB", 0x1p20}, {"MB", 1e6},   {"G", 0x1p30},   {"GiB", 0x1p30},
@@ -28,7 +29,8 @@ template <class Kind>
   throw UsageError("expected " + kind.expected() + ", got " + quoted_line(text));
 }
 
-// Returns the number at the beginning of the text and sets `end` to where it ends.
+// Returns the number at the beginning of the text and sets `end` to where it ends. from_chars does not
+// depend on the locale, and accepts neither a blank nor a plus sign in front of the number.
 template <class Number>
 std::optional<Number> leading_number(const std::string& text, size_t& end) {
   Number number{};
@@ -82,6 +84,8 @@ std::string Real::range() const {
                  : fmt::format("from {:.15g} to {:.15g}", least, most);
 }
 std::string Real::expected() const { return "a number " + range(); }
+// The conditions of this and of the next parsers are negated, so that NaN is refused: every comparison with
+// NaN is false.
 double Real::parse(const std::string& text) const {
   const double number = whole_text<double>(text).value_or(std::nan(""));
   if (!(number >= least && number <= most) || (is_open && number == least)) refuse(*this, text);
@@ -102,6 +106,8 @@ std::string Bytes::range() const { return fmt::format("from {} to {}", exact(lea
 std::string Bytes::expected() const {
   return "a size " + range() + ", such as 25MB, 128MiB or 1GiB (K, M, G: powers of 1024)";
 }
+// A size may have a fraction if it is a whole number of bytes: 1.5KiB is 1536 bytes, and 1.5B is refused. A
+// double holds every whole number up to 2^53, so sizes up to there are exact.
 int64_t Bytes::parse(const std::string& text) const {
   const double bytes = number_with_unit(text, byte_units);
   if (!(bytes >= static_cast<double>(least) && bytes <= static_cast<double>(most)) ||
@@ -112,6 +118,7 @@ int64_t Bytes::parse(const std::string& text) const {
 
 std::string Rate::range() const { return bytes.range() + " per second"; }
 std::string Rate::expected() const { return "a rate " + range() + ", such as 25GB/s"; }
+// The parser of sizes would name a size in its error, so that error is replaced by one that names a rate.
 double Rate::parse(const std::string& text) const {
   if (!text.ends_with("/s")) refuse(*this, text);
   try {
@@ -125,6 +132,9 @@ std::string JobTime::range() const { return fmt::format("above 0, at most {:.15g
 std::string JobTime::expected() const {
   return "a time " + range() + ", such as 90m, 2h, 1d, 02:00:00, 1-00:00:00 or minutes as a number";
 }
+// There are three forms: a number with a unit, where no unit means minutes; minutes:seconds or
+// hours:minutes:seconds; and days-hours[:minutes[:seconds]]. The parts of the last two have the upper bounds
+// of a clock, but the first part of each may be any number of minutes, hours or days.
 double JobTime::parse(const std::string& text) const {
   static const std::regex unit_form("([0-9]{1,6}(?:\\.[0-9]{1,3})?)([smhd]?)");
   static const std::regex clock_form("([0-9]{1,5}):([0-5]?[0-9])(?::([0-5]?[0-9]))?");

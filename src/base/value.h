@@ -69,7 +69,7 @@ struct Word {
   static constexpr const char* kName = "WORD";
   std::vector<std::string> accepted;
   std::string range() const;     // "auto, cpu, cuda"
-  std::string expected() const;  // "one word of auto, cpu, cuda"
+  std::string expected() const;  // "one word; accepted: auto, cpu, cuda"
   std::string parse(const std::string& text) const;
 };
 

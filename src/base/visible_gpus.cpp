@@ -25,6 +25,8 @@ std::optional<int64_t> index_of(const std::string& entry) {
   return index;
 }
 
+// `nvidia-smi -L` prints a line for each GPU: "GPU 0: NVIDIA H200 (UUID: GPU-8932f937-...)". Lines of MIG
+// devices are indented, so they do not begin with GPU.
 std::vector<std::string> lines_of_gpus(const std::string& nvidia_smi) {
   std::istringstream lines(nvidia_smi);
   std::vector<std::string> gpus;
@@ -62,6 +64,9 @@ int64_t count_visible_gpus(const std::string& nvidia_smi, const std::string& vis
   std::set<std::string> slices;
   std::set<int64_t> places;
   int64_t count = 0;
+  // CUDA shows the GPUs before the first entry that names none. If it meets one for the second time before
+  // that, it shows no GPU at all. The list of `nvidia-smi` is not searched for MIG devices: each counts as
+  // there.
   for (const std::string& entry : listed_gpus(visible_devices)) {
     const auto place = is_slice(entry) ? std::nullopt : place_of(entry, gpus);
     if (!is_slice(entry) && !place) break;

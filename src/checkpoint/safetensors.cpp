@@ -49,6 +49,10 @@ std::string_view bytes_of(const at::Tensor& tensor) {
 
 }  // namespace
 
+// The header comes first in the file, but its contents are known last. So room for it is left at the start,
+// filled with blanks, which JSON allows, and the tensors are appended behind it. A state is written tensor
+// by tensor like this, and is never in memory as a whole. The temporary file disappears with this object
+// unless finish() renames it.
 SafetensorsWriter::SafetensorsWriter(const std::string& path, int64_t header_room)
     : path_(follow_links(path)), header_room_((header_room + 1023) / 1024 * 1024), beside_(path_) {
   if (!beside_) fail_to_write(beside_.name());
@@ -68,6 +72,9 @@ void SafetensorsWriter::add(const std::string& name, const at::Tensor& value) {
   hash_.add(bytes);
 }
 
+// The hash covers the data in the order of the file, and then the header as it is without the hash. The
+// header's length fills the first 8 bytes, little-endian; it includes the blanks. The file gets its name
+// last.
 void SafetensorsWriter::finish(const TextMap& metadata, bool sync) {
   header_[kMetadata] = metadata;
   hash_.add(header_.dump());
@@ -110,6 +117,8 @@ nlohmann::ordered_json SafetensorsFile::parsed(const std::string& text) const {
   });
 }
 
+// Opens each file that the index names once, and takes over the entries of their tensors. The files have to
+// lie beside the index.
 void SafetensorsFile::read_index() {
   const auto index = parsed(read_input(path_, kMostSuiteBytes).value_or(""));
   std::map<std::string, size_t> numbers;
@@ -146,6 +155,7 @@ void SafetensorsFile::read_header() {
   std::string text(length, '\0');
   if (!read_at(file_, path_, kSizeBytes, text.data(), text.size()))
     fail("is truncated: it ends in its header");
+  // The keys keep their order, so that without the hash dump() gives the text again that the writer hashed.
   auto header = parsed(text);
   for (const auto& [name, value] : header.items()) {
     if (name == kMetadata)
@@ -166,6 +176,7 @@ SafetensorsFile::Entry SafetensorsFile::entry_of(const std::string& name, const 
     entry.shape.push_back(whole_number(extent));
   const List& offsets = value.at("data_offsets").get_ref<const List&>();
   const int64_t begin = whole_number(offsets.at(0)), end = whole_number(offsets.at(1));
+  // Numbers of a damaged header may be anything, so that sums are checked for overflow.
   if (offsets.size() != 2 || begin < 0 || end < begin ||
       __builtin_add_overflow(data_begin, begin, &entry.begin))
     throw std::out_of_range("data_offsets");
@@ -222,6 +233,8 @@ at::Tensor SafetensorsFile::read(const std::string& name) const {
   return tensor;
 }
 
+// Reads the data in pieces, whatever tensors they belong to: the tensors fill the file to its end
+// (check_places()), so that the data begin at its size less their bytes.
 void SafetensorsFile::verify(const std::function<void()>& on_piece) const {
   for (const SafetensorsFile& part : parts_) part.verify(on_piece);
   if (!has_checksum()) return;

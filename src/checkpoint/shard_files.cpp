@@ -12,7 +12,9 @@ namespace {
 
 constexpr const char* kOfGuard = "optimizer.";
 
-// The piece of `values` that holder number `index` of `count` writes.
+// The piece of `values` that holder number `index` of `count` writes. Pieces differ by one element at most,
+// and follow each other without gaps, because the end of one and the begin of the next are the same
+// expression.
 at::Tensor piece_of(const at::Tensor& values, int64_t index, int64_t count) {
   if (count == 1) return values;
   const int64_t begin = values.numel() * index / count, end = values.numel() * (index + 1) / count;
@@ -36,6 +38,7 @@ void visit_own_state(const TrainingSetup& setup, bool copies, const StateVisitor
   for (const auto& [name, values, holders, of_model] : own_state(setup)) {
     const auto index = std::find(holders.begin(), holders.end(), setup.comm.rank()) - holders.begin();
     const at::Tensor piece = piece_of(values, index, std::ssize(holders));
+    // The format's types are floating-point; an integer counter is written as fp32.
     const at::ScalarType type = at::isFloatingType(piece.scalar_type()) ? piece.scalar_type() : at::kFloat;
     visit(name, piece.to(at::kCPU, type, /*non_blocking=*/false, copies));
   }

@@ -110,6 +110,9 @@ bool holds(const SafetensorsFile& file, const std::vector<TrainingState::Carried
   });
 }
 
+// A residual belongs to the gradients of one rank and to the elements of one bucket. It can only go on with
+// the same reduction, on as many ranks, with the same buckets. Rank 0 alone sees the file and decides; the
+// others learn its decision by a broadcast, because loading is collective.
 void load_carried(TrainingState& state, Communicator& comm, const SafetensorsFile* file,
                   const StateReader& read, bool warns) {
   const std::string now = reduction_of(state, comm.size());
@@ -160,6 +163,8 @@ StateFile::StateFile(const std::string& path, int64_t header_room, TextMap metad
   attempt([&] { writer_.emplace(path, header_room); });
 }
 
+// After the first error, everything that follows does nothing. The other ranks still take part in the
+// collectives that bring the tensors here.
 void StateFile::attempt(const std::function<void()>& body) {
   if (!trouble_.empty()) return;
   try {
@@ -245,6 +250,8 @@ void load_state(const TrainingSetup& setup, Communicator& comm, State what, cons
       return read_tensor(*file, name);
     } catch (const std::exception&) {
       failure = std::current_exception();
+      // The other ranks wait for this tensor in a collective. They get zeros, and the error is thrown after
+      // it.
       return at::zeros({});
     }
   };
@@ -263,6 +270,8 @@ void check_model(const SafetensorsFile& file, const specs::ModelTable& table, co
   const auto fail = [&](const std::string& what) {
     throw UsageError("'" + file.path() + "' is of another model than " + model_name + ": " + what);
   };
+  // Three passes: every tensor of the model must be in the file, every optimizer state must have the shape
+  // of its parameter, and nothing else may be in the file but what other programs are known to add.
   std::set<std::string> known;
   const auto check = [&](const std::string& name, const std::vector<int64_t>& shape) {
     const auto found = file.entries().find(name_in(file, name));
@@ -293,6 +302,7 @@ void check_model(const SafetensorsFile& file, const specs::ModelTable& table, co
 
 at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
   if (is_stack(name)) {
+    // The file has the matrices of a stack one by one. Their number is that of the names that exist.
     std::vector<at::Tensor> all;
     do {
       all.push_back(read_tensor(file, name_in_stack(name, all.size())));

@@ -39,6 +39,8 @@ std::string text_of(const std::string& path) {
 
 std::string points_text(size_t count) { return fmt::format("{} point{}", count, count == 1 ? "" : "s"); }
 
+// Writes the points of these studies into a baseline file. If the file exists, everything else in it stays:
+// other machines, and points of this machine that these studies do not have.
 int write_baseline(const CompareOptions& options) {
   const std::string& path = options.write_baseline;
   require_free(path, /*overwrite=*/true, options.studies);  // a baseline may be extended by further machines
@@ -59,7 +61,9 @@ int write_baseline(const CompareOptions& options) {
   return kDone;
 }
 
-// Assigns the studies to the two sides.
+// Assigns the studies to the two sides. Studies without a flag are the new ones if a flag gives the old
+// ones. Two studies without any such flag are the old and the new one. Everything else is ambiguous and is
+// refused. A file may not be on both sides, under whatever names.
 void resolve_sides(CompareOptions& options) {
   const bool one_side_given = !options.before.empty() || !options.baseline.empty() || options.reference;
   if (options.after.empty() && one_side_given) options.after.swap(options.studies);
@@ -91,6 +95,8 @@ std::vector<std::string> first_tables(const std::vector<Table>& tables) {
   return keys;
 }
 
+// The old launches come from a baseline file, from studies, or from the reference collection. Those of the
+// collection are of other hosts, so they need not be of one machine.
 Launches launches_before(const CompareOptions& options, const std::vector<StudyData>& after,
                          const std::string& machine) {
   if (!options.baseline.empty()) return read_baseline(text_of(options.baseline), machine, options.baseline);
@@ -122,6 +128,7 @@ int compare(CompareOptions options) {
   write_junit(options.junit, report.tests);
   const std::vector<std::string> first = first_tables(report.tables);
   write_tables(std::move(report.tables), options.output, first);
+  // A point that is slower, or that has no time any more, outweighs points about which nothing can be said.
   if (report.num_slower + report.num_lost > 0) return kWrong;
   return report.num_ambiguous > 0 ? kUndecided : kDone;
 }

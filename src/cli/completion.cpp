@@ -44,6 +44,7 @@ std::string names_of(const CLI::Option& option) {
 
 // A line for the scripts: names, number of values (0, 1, +), kind of values, description.
 std::string row_of(const CLI::Option& option) {
+  // A flag for which CLI11 allows no extra arguments takes one value, and is repeated for each further one.
   const bool is_list = option.get_items_expected_max() > 1 && option.get_allow_extra_args();
   const char* count = option.get_items_expected_max() == 0 ? "0" : is_list ? "+" : "1";
   return fmt::format("{}\t{}\t{}\t{}\n", names_of(option), count, values_of(option),

@@ -20,6 +20,8 @@
 namespace shardmark {
 namespace {
 
+// The flags as they were typed. A flag that the command does not have counts as not given, so a rule may ask
+// about any flag.
 class Given {
  public:
   explicit Given(const CLI::App& app) : app_(app) {}
@@ -56,12 +58,15 @@ class Given {
   const CLI::App& app_;
 };
 
+// A flag that has an effect only together with others, or only without others. If it is given and `acts` is
+// false, the command line is refused.
 struct FlagRule {
   const char* flag;
   bool (*acts)(const Given& given);
   const char* because;  // "--price changes nothing here: {}"
 };
 
+// The options of a command, by any of their names. Positional arguments are named without dashes.
 struct CommandRow {
   std::string always;
   std::vector<FlagRule> sometimes = {};
@@ -222,6 +227,8 @@ void refuse_idle_flags(const std::string& command, const CLI::App& app) {
   const Given given(app);
   for (const CLI::Option* option : app.get_options()) {
     if (option == app.get_help_ptr() || option == app.get_help_all_ptr()) continue;
+    // Every option of the command is looked up, also those that were not given. So a new flag without a
+    // place in the table is found by the first command line that anybody types.
     const auto rule = std::find_if(row->second.sometimes.begin(), row->second.sometimes.end(),
                                    [&](const FlagRule& one) { return option->check_name(one.flag); });
     const bool has_rule = rule != row->second.sometimes.end();

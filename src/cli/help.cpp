@@ -121,7 +121,8 @@ const CLI::App* command_of(const CLI::App& app, const std::string& name) {
   return found.empty() ? nullptr : found.front();
 }
 
-// "left  right", where right is wrapped and continues below itself.
+// "left  right", where right is wrapped and continues below itself. If the left part reaches into the right
+// column, the right part begins on a line of its own.
 std::string two_columns(const std::string& left, const std::string& right, size_t column) {
   std::string text = "  " + left;
   if (right.empty()) return text + "\n";
@@ -135,7 +136,9 @@ std::string two_columns(const std::string& left, const std::string& right, size_
   return text + "\n";
 }
 
-// "WORD" and "auto, cpu, cuda" of "WORD:auto, cpu, cuda".
+// "WORD" and "auto, cpu, cuda" of "WORD:auto, cpu, cuda". CLI11 joins the name of the type and the
+// description of the validator in this form; takes() (values.h) sets both. A flag without a value has the
+// type size 0.
 std::pair<std::string, std::string> type_and_range(const CLI::Option& option) {
   const std::string text = option.get_type_size() == 0 ? "" : option.get_type_name();
   const size_t colon = text.find(':');
@@ -143,10 +146,13 @@ std::pair<std::string, std::string> type_and_range(const CLI::Option& option) {
                                     : std::pair(text.substr(0, colon), text.substr(colon + 1));
 }
 
+// All names of a flag, "-n,--ranks", or the name of a positional argument.
 std::string spelling_of(const CLI::Option& option) {
   return option.nonpositional() ? option.get_name(false, true) : option.get_name(true);
 }
 
+// A line of --help. A short list of words stands in place of the type: "--device auto|cpu|cuda". Longer
+// lists and the ranges of numbers are only in --help-all.
 std::string short_line(const CLI::Option& option) {
   const auto [type, range] = type_and_range(option);
   std::string left = spelling_of(option);
@@ -162,6 +168,8 @@ std::string short_line(const CLI::Option& option) {
   return two_columns(left, option.get_description(), kColumn);
 }
 
+// A line of --help-all, with the range, the default and whether the option is required in parentheses. The
+// default is left out if the description itself speaks of one.
 std::string long_line(const CLI::Option& option) {
   const auto [type, range] = type_and_range(option);
   std::string left = spelling_of(option), right = option.get_description();
@@ -180,6 +188,7 @@ std::string long_line(const CLI::Option& option) {
   return two_columns(left, right, kColumn);
 }
 
+// CLI11 hides options whose group has no name.
 std::vector<const CLI::Option*> options_of(const CLI::App& app) {
   return app.get_options([](const CLI::Option* option) { return !option->get_group().empty(); });
 }
@@ -216,6 +225,8 @@ std::string all_flags(const CLI::App& app) {
   return text;
 }
 
+// The flags of --help: those that the command's row names, by any of their names, or all if it names none.
+// The last line tells how many are left out.
 std::string common_flags(const CLI::App& app, const CommandHelp* help) {
   std::set<const CLI::Option*> common;
   std::istringstream words(help == nullptr ? "" : help->common);
@@ -254,7 +265,8 @@ std::string footer_of(const CLI::App& app) {
   return text;
 }
 
-// The commands, in the order in which people need them.
+// The commands, in the order of the rows above. A build without LibTorch lacks some of them; they have no
+// line.
 std::string first_screen(const CLI::App& app) {
   std::string text = app.get_description() + "\n\nUsage: shardmark COMMAND [FLAGS]\n";
   constexpr size_t kColumn = 14;
@@ -279,6 +291,8 @@ std::string whole_help(const CLI::App& app, const std::string& name) {
 
 }  // namespace
 
+// CLI11 calls this for the program, which has no parent, and for a command. AppFormatMode::All is
+// --help-all.
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
   if (app->get_parent() != nullptr) {
     const CommandHelp* const help = help_of(app->get_name());

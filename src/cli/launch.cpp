@@ -88,6 +88,7 @@ Allocation read_allocation(const std::string& launcher) {
   if (job.empty()) return {};
   const int64_t least = least_cpus_per_node(variable("SLURM_JOB_CPUS_PER_NODE"));
   int64_t here = number(variable("SLURM_CPUS_ON_NODE"));  // not set in salloc's own shell
+  // If this is the only node of the job, the fewest processors of any node are those of this node.
   const std::string host = host_name();
   if (here == 0 && variable("SLURM_JOB_NODELIST") == host.substr(0, host.find('.'))) here = least;
   return {job, std::max<int64_t>(number(variable("SLURM_NNODES")), 1), here, least};
@@ -363,6 +364,7 @@ int launch(LaunchFlags flags) {
   if (flags.print) {
     for (const StartOfPoints& start : starts) {
       print_command(sweep_of(start));
+      // The first start creates the study, and the others resume it.
       sweep.resume = true;
     }
     return kDone;

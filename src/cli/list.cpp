@@ -72,7 +72,9 @@ std::vector<Entry> rows_of(const Rows& rows) {
   return entries;
 }
 
-// Bytes per parameter of a whole model with AdamW; sharded strategies hold a part of them.
+// Bytes per parameter of a whole model with AdamW; sharded strategies hold a part of them. In "4 + 2", the
+// first number is that of the main copy, and the second one that of the narrower copy with which blocks
+// compute.
 std::vector<Entry> precisions() {
   std::vector<Entry> entries;
   for (const auto& spec : specs::precision_specs()) {
@@ -213,7 +215,8 @@ std::string reference_text() {
   return to_text(collection_table(studies));
 }
 
-// The text about everything called `name`: entries, or a whole section.
+// The text about everything called `name`. A section is printed whole if its title, with a small first
+// letter, or its kind is the name. Other sections are reduced to their entries of that name.
 std::string named(const std::vector<Section>& all, const std::string& name) {
   if (name == kReference) return reference_text();
   std::string text;
@@ -241,6 +244,8 @@ int list(const Flags& flags) {
     print(text);
     return kDone;
   }
+  // full_text() ends with an empty line. Sections that list only names follow each other without one, so it
+  // is added behind the last of them.
   bool was_names = false;
   for (const Section& section : all) {
     const bool is_names = !flags.all && !section.has_lines;

@@ -60,7 +60,8 @@ bool is_word_of(const std::string& words, const std::string& word) {
   return false;
 }
 
-// The key of --set that does what this flag did; "" if there is none.
+// The key of --set that does what this flag did; "" if there is none. Most flags of earlier versions were
+// named after their key: --accumulation for accumulation. Keys that have a flag today are not looked at.
 std::string key_of_old_flag(const std::string& command, const std::string& flag) {
   for (const OldKey& old : kOldKeys)
     if (flag == old.flag) return old.key;

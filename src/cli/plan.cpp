@@ -126,7 +126,9 @@ std::vector<std::string> missing_files(const Point& point) {
   return missing;
 }
 
-// Data that a run on this machine could not load: missing files, and damaged token files.
+// Data that a run on this machine could not load: missing files, and damaged token files. Each source is
+// examined once for each vocabulary, because the tokens of a file must lie in it. A warning that several
+// points share is given once.
 std::vector<std::string> data_warnings(const std::vector<Point>& plan) {
   std::set<std::string> seen;
   std::vector<std::string> warnings;
@@ -161,6 +163,7 @@ int print_plan(const PlanOptions& options) {
   auto tables = plan_tables(plan, expected, world, limit);
   const auto totals = plan_totals(plan, expected);
   const std::string note = gpu_note(suite, world);
+  // There are three forms of output: one JSON document, the first screen, or the tables that flags ask for.
   if (options.output.json) {
     keep_only(tables, options.output.only);
     print_data(json_text(suite, world, tables, totals, starts_of(plan).size()));
@@ -187,7 +190,8 @@ std::string pipeline_text(const strategies::StepInput& input) {
   return strategies::draw_text(strategies::timeline(orders, {}, stage.placement)) + "\n";
 }
 
-// The point of the step, with the axes that replace those of a suite otherwise.
+// The point of the step. The flags that replace axes of a suite otherwise, and --set, give its values; each
+// may give one value. Axes that nobody gives keep their defaults.
 Point point_of_step(const PlanOptions& options) {
   Point point;
   point.workload = "training";
@@ -263,6 +267,8 @@ std::function<int()> define_plan(CLI::App& app) {
             "memory of a rank, such as 80GiB: points whose state needs more are impossible");
   add_table_flags(app, options->output);
   add_override_flags(app, options->overrides);
+  // --step prints one step and reads no suite. So it excludes the suite and every flag that is about a suite
+  // or about tables, and the other flags of its group need it.
   const auto is_of_step = [&](const CLI::Option* option) {
     return option->get_group() == group || option->check_name("-n") || option->check_name("--set") ||
            std::any_of(std::begin(kAxesOfStep), std::end(kAxesOfStep), [&](const char* key) {

@@ -20,6 +20,7 @@ std::vector<Sizes> sizes_of(const std::vector<const Point*>& points) {
   std::vector<Sizes> rows;
   std::map<std::string, size_t> row_of;
   for (const Point* point : points) {
+    // Points that differ only in their size have the same id if the size is set to 0.
     Point kind = *point;
     kind.collective.bytes = 0;
     const auto [at, is_new] = row_of.emplace(point_id(kind), rows.size());

@@ -28,6 +28,8 @@ struct Needs {
   double total_bytes() const { return expected.measures.predicted_peak_bytes(); }
 };
 
+// Adds a point of the strategy, in any order. The point on the most ranks is shown. Among all others the one
+// that needs the most memory is remembered.
 void add(Needs& needs, const Point& point, const Expectation& expectation) {
   const auto note_larger = [&](const Point& fewer, double bytes) {
     if (bytes <= needs.larger_bytes) return;

@@ -250,6 +250,8 @@ std::function<int()> define_predict(CLI::App& app) {
   auto* trace = app.add_option("--trace", options->traces,
                                "instead of tables: a directory for the simulated steps, one file each, to "
                                "view in Perfetto beside those of run --trace");
+  // --trace and --plots write files instead of tables, so they take only the options that say what is
+  // predicted. Links by formula need no study, so their flags take no option about points.
   std::vector<std::string> of_points(std::begin(kOfPoints), std::end(kOfPoints));
   takes_only(app, trace, of_points);
   of_points.emplace_back("--failures");

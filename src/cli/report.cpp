@@ -70,6 +70,8 @@ int report(ReportOptions options) {
     write_raw(options.studies.front(), options.output);
     return kDone;
   }
+  // Files replace the tables on the standard output. A flag that changes tables is refused if no file that
+  // is written has them: the page does, plots and metrics do not.
   ReportInputs inputs = inputs_of(options);
   const bool has_price = !std::isnan(inputs.price_per_gpu_hour), has_failures = inputs.failures.is_asked(),
              has_tables = has_price || has_failures;

@@ -49,6 +49,8 @@ void write_report(const std::vector<StudyData>& studies, const ReportInputs& inp
     return std::any_of(additions.begin(), additions.end(),
                        [&](const Addition& one) { return table.key == one.key; });
   };
+  // --table selects tables by name. Without it, another format or --all wants every table, and the first
+  // screen wants only those that flags have added.
   const auto is_wanted = [&](const Table& table) {
     return output.only.empty()
                ? !output.is_default() || is_added(table)

@@ -71,6 +71,8 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   add_override_flags(app, flags.overrides);
 }
 
+// Rewrites the command line as it should have been typed. Each unknown word that is a flag of run moves
+// behind `--`. The words that follow it move along, up to the next flag, as many as that flag of run takes.
 std::string belonging_to_run(const std::vector<std::string>& words, const std::vector<std::string>& unknown) {
   RunFlags ignored;
   CLI::App app;

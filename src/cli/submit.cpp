@@ -48,7 +48,8 @@ struct SubmitFlags {
 };
 
 // The longest time that the suites' plans may take. Each suite is a job of its own, so the longest suite
-// counts.
+// counts. Its time is the sum of the starts of its ranks, the set-up of its points, their timed steps, and
+// their warm-up and ablations, which may each take as long as the time limit of the steps.
 double estimate_s(const JobOptions& job, int64_t ranks, std::string& reason) {
   double longest_s = 0;
   for (const std::string& path : job.suites) {

@@ -24,7 +24,8 @@
 namespace shardmark {
 namespace {
 
-// All files of an input: a study, its journal and its samples.
+// All files of an input: a study, its journal and its samples. The input may be the journal itself, and the
+// study need not exist.
 std::vector<std::string> files_of(const std::string& input) {
   std::string study = follow_links(input);
   if (study.ends_with(journal_path(""))) study.resize(study.size() - journal_path("").size());
@@ -46,6 +47,7 @@ void write_csv(const std::vector<Table>& tables, const std::filesystem::path& di
   }
 }
 
+// On the standard output, each of several CSV tables has a line "# key" above it.
 std::string rendered(const Table& table, const TableOutput& output, bool one_of_several) {
   if (output.csv == "-") return (one_of_several ? "# " + table.key + "\r\n" : "") + to_csv(table);
   return output.markdown ? to_markdown(table) : to_text(table, output.explanations());
@@ -75,6 +77,7 @@ TextStyle style_of_standard_output() {
 
 }  // namespace
 
+// The tables come in the order in which --table names them. A name may mean several tables.
 void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys) {
   if (keys.empty()) return;
   std::vector<Table> kept;
@@ -91,6 +94,8 @@ void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys)
 void require_free(const std::filesystem::path& path, bool overwrite, const std::vector<std::string>& inputs) {
   struct stat there;
   if (::stat(path.c_str(), &there) != 0) return;
+  // An input is recognised by its device and inode, so under any name and through any link. It is never
+  // replaced, not even with --overwrite.
   for (const std::string& input : inputs)
     for (const std::string& file : files_of(input)) {
       struct stat read;
@@ -145,6 +150,7 @@ void write_first_screen(Overview overview, const std::vector<Table>& tables, con
 
 void write_tables(std::vector<Table> tables, const TableOutput& output,
                   const std::vector<std::string>& first) {
+  // No flag selects tables or a format: the tables in `first` are printed, and all are listed by name.
   if (!first.empty() && output.is_default()) {
     std::string text;
     for (const Table& table : tables)
@@ -173,6 +179,8 @@ void write_tables(std::vector<Table> tables, const TableOutput& output,
 
 std::filesystem::path same_file(const std::string& path) {
   std::error_code loop;
+  // The part of the path that exists is resolved, and the rest is appended. A loop of links cannot be
+  // resolved.
   const std::filesystem::path whole = std::filesystem::weakly_canonical(path, loop);
   return loop ? std::filesystem::path(path) : std::filesystem::absolute(whole);
 }

@@ -39,7 +39,7 @@ void add_table_flags(CLI::App& command, TableOutput& output);
 // Keeps the tables that --table names, or all if it names none. Throws UsageError if there is no such table.
 void keep_only(std::vector<Table>& tables, const std::vector<std::string>& keys);
 // Writes the tables to the standard output, or into the directory of --csv. `first` has the keys of the
-// tables that are printed if no flag selects any; the others are listed by name. Throws UsageError if --table
+// tables that are printed if no flag selects any; then all are listed by name. Throws UsageError if --table
 // names none of them.
 void write_tables(std::vector<Table> tables, const TableOutput& output,
                   const std::vector<std::string>& first = {});

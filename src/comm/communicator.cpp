@@ -80,6 +80,7 @@ double Call::payload_bytes(int rank, int size) const {
   return std::max(uses_in(rank) ? whole(in, row.in) : 0, uses_out(rank) ? whole(out, row.out) : 0);
 }
 
+// Swaps, so that the operation that this handle held is waited for when `other` is destroyed.
 Work& Work::operator=(Work&& other) noexcept {
   std::swap(comm_, other.comm_);
   std::swap(operation_, other.operation_);
@@ -102,6 +103,8 @@ bool Work::poll() {
   return in_step(comm_->size(), where, [this] { return operation_->poll(); });
 }
 
+// On the CPU the operation is complete when its wait() returns. On a GPU only the stream waits then: the
+// operation has an ending, and note_completed() tells the heartbeat once the device has reached it.
 void Work::wait() {
   if (!operation_) return;
   const auto operation = std::move(operation_);  // released even if it fails
@@ -117,6 +120,8 @@ Work Communicator::start(const Call& call) { return begin(call, &Communicator::d
 
 void Communicator::run(const Call& call) { begin(call, &Communicator::do_run).wait(); }
 
+// The heartbeat gets its note before the transport starts the operation, so that a rank that hangs inside
+// the start is seen in it. A message counts its ring bytes on the sender alone.
 Work Communicator::begin(const Call& call, std::unique_ptr<Operation> (Communicator::*start)(const Call&)) {
   check(call, rank(), size());
   const Timeline::Exposed exposed(cpu_only(accounts_->timeline), exposed_kind_);
@@ -160,6 +165,7 @@ void Communicator::look() {
   if (heartbeat_ != nullptr && !on_device_.empty()) heartbeat_->waits_for(on_device_.front().first);
 }
 
+// Operations that were launched as one group share one ending, and one entry.
 void Communicator::note_start(int64_t number, std::shared_ptr<Ending> ending) {
   if (on_device_.empty() || on_device_.back().ending != ending)
     on_device_.push_back({number, number, std::move(ending)});
@@ -167,6 +173,7 @@ void Communicator::note_start(int64_t number, std::shared_ptr<Ending> ending) {
     on_device_.back().last = number;
 }
 
+// Looks at the operations in the order of their starts, and stops at the first one that is not complete.
 void Communicator::note_completed() {
   while (!on_device_.empty() && on_device_.front().ending->is_reached()) {
     if (heartbeat_ != nullptr) heartbeat_->completed(on_device_.front().last);

@@ -82,6 +82,8 @@ HostGroup::~HostGroup() {
   MPI_Comm_free(&comm_);
 }
 
+// A duplicate of MPI_COMM_WORLD has messages of its own, which other users of MPI in this process do not
+// see. MPI's errors are returned, so that MPI_CHECK can throw them.
 HostGroup HostGroup::world() {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -110,6 +112,8 @@ int64_t HostGroup::even_ranks_per_node() const {
   const int64_t first = first_rank_on_node();
   const HostGroup node = split(static_cast<int>(first), rank());
   const int64_t here = node.size();
+  // The ranks of this node must be a whole block of `here` consecutive ranks. The smallest number of ranks
+  // on a node is minus the maximum of the negative numbers.
   const bool fits = first % here == 0 && rank() / here == first / here;
   const bool is_even = max(here) == -max(-here) && max(static_cast<int64_t>(!fits)) == 0;
   return is_even && here < size() ? here : 0;
@@ -151,6 +155,7 @@ int64_t HostGroup::broadcast(int64_t value, int root) const {
   return value;
 }
 
+// The length goes first, because only the root knows it.
 std::string HostGroup::broadcast(const std::string& text, int root) const {
   const int64_t length = broadcast(static_cast<int64_t>(text.size()), root);
   std::string received = rank_ == root ? text : std::string(static_cast<size_t>(length), '\0');
@@ -174,6 +179,7 @@ std::vector<double> HostGroup::gather(const std::vector<double>& values) const {
   return all;
 }
 
+// Rank 0 first learns the length of each text, and thereby where each lies in what it receives.
 std::vector<std::string> HostGroup::gather(const std::string& text) const {
   const int length = static_cast<int>(text.size());
   std::vector<int> lengths(rank_ == 0 ? size_ : 0);

@@ -25,6 +25,8 @@ namespace {
 
 }  // namespace
 
+// Throws the current exception again, to tell its kinds apart. If all ranks throw it together, no rank
+// waits for another one, and the caller may go on throwing it.
 void end_job_for_exception(const std::string& where) {
   try {
     throw;

@@ -22,6 +22,9 @@ constexpr int kRoot = 0;
 constexpr int64_t kPeriod = 4099;
 constexpr int kFirstOctave = 32;
 
+// Below rank 32 the value is a hash of rank and position, from -2 to 2. From there on, an octave has 32 x
+// 2^k ranks, and at any position every (2 x 2^k)-th of them, which are 16, holds 1 or -1 by turns. The
+// others hold 0.
 int value_at(int rank, int64_t position) {
   if (rank < kFirstOctave) {
     const uint64_t mixed =

@@ -33,6 +33,8 @@ struct Loader::State {
     return source.fetch(draws, device.is_cuda());
   }
 
+  // The worker. It prepares a batch without the lock, so that next() can take others meanwhile. An
+  // exception ends the worker, and take() throws it after the batches that were finished before.
   void fill(const std::stop_token& stop) {
     try {
       use_device(device);  // page-locked memory belongs to a device's context

@@ -49,6 +49,8 @@ class Tokens : public DataSource {
         joined ? at::Tensor() : empty_on_host({std::ssize(draws), length_}, at::kLong, pinned);
     int64_t* position = joined ? nullptr : positions.data_ptr<int64_t>();
     Batch batch = token_batch(draws, length_, pinned, [&](const Draw& draw) {
+      // Samples are numbered through all files. A window never reaches into the next file, whose text has
+      // nothing to do with this one's end.
       const auto file = std::upper_bound(first_.begin(), first_.end(), draw.index) - first_.begin() - 1;
       const auto number = static_cast<size_t>(file);
       const int64_t first = (draw.index - first_[number]) * length_;

@@ -121,6 +121,8 @@ void seed_generator(at::Device device, uint64_t seed) {
   generator.set_current_seed(seed);
 }
 
+// An event behind all work of the current stream is polled, and not waited for inside CUDA, so that failures
+// are noticed meanwhile (WhileWaiting).
 void synchronize(at::Device device) {
   if (!device.is_cuda()) return;
   at::cuda::CUDAEvent end;

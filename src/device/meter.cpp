@@ -46,6 +46,8 @@ void release(void* data) {
 }
 
 struct CountingAllocator final : c10::Allocator {
+  // The bytes are counted first, because counting checks the limit. If the system then has no memory, they
+  // are taken away again.
   c10::DataPtr allocate(size_t bytes) override {
     if (bytes == 0) return {nullptr, nullptr, &release, at::kCPU};
     const Header header{static_cast<int64_t>(bytes), use_now};
@@ -145,6 +147,8 @@ void add(int64_t bytes, MemoryUse use) {
     bytes_by_use[static_cast<size_t>(use)] += bytes;
     return;
   }
+  // Beyond the limit, an allocation inside Strict throws and counts nothing. Elsewhere it succeeds, and the
+  // excess is noted for whoever may throw next (Note [Where memory may run out]).
   const int64_t total = total_bytes += bytes;
   const int64_t limit = limit_bytes;
   if (const int64_t held = limit > 0 ? total + gpu_allocated(false) : 0; held > limit) {
@@ -155,6 +159,7 @@ void add(int64_t bytes, MemoryUse use) {
     excess_bytes = held;
   }
   bytes_by_use[static_cast<size_t>(use)] += bytes;
+  // Another thread may raise the peak meanwhile; then the larger value stays.
   int64_t peak = peak_bytes;
   while (total > peak && !peak_bytes.compare_exchange_weak(peak, total)) {
   }
@@ -175,6 +180,8 @@ MemoryUse current_use() { return use_now; }
 
 Scope::Scope(MemoryUse use) : previous_(use_now), gpu_bytes_before_(gpu_allocated(false)) { use_now = use; }
 
+// On a GPU the caching allocator does not say what an allocation was for. So the scope's use is charged with
+// what the allocator holds now beyond what it held when the scope began.
 Scope::~Scope() {
   if (gpu_index >= 0 && use_now != MemoryUse::offloaded)
     bytes_by_use[static_cast<size_t>(use_now)] += gpu_allocated(false) - gpu_bytes_before_;

@@ -34,9 +34,11 @@ void Timeline::clear() { marks_.clear(); }
 std::vector<Timeline::Mark> Timeline::resolve() {
   std::vector<Mark> marks = std::exchange(marks_, {});
   if (!events_) {
+    // From the last mark to the first, because the first one becomes 0 by it.
     for (size_t i = marks.size(); i-- > 0;) marks[i].at_s -= marks[0].at_s;
     return marks;
   }
+  // The events of a stream complete in their order, so the last one is enough to wait for.
   if (!marks.empty()) wait_for_device([&] { return events_->pool[marks.size() - 1].query(); });
   // Differences of neighbours: a float of milliseconds is exact enough for those.
   for (size_t i = 1; i < marks.size(); ++i)

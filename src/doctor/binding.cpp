@@ -70,6 +70,8 @@ std::vector<Numbers> spread(const Homes& homes, size_t num_ranks) {
     for (const auto& [numa, cores] : homes) places += cores.size() / each;
     if (places < num_ranks) continue;
     std::vector<Numbers> cpus(num_ranks);
+    // A place is room for `each` cores in one NUMA node. There may be more places than ranks, so each NUMA
+    // node gets as large a part of the ranks as it has of the places.
     // `passed` counts the places in the NUMA nodes so far; the same share of the ranks has been placed.
     size_t rank = 0, passed = 0;
     for (const auto& [numa, cores] : homes) {
@@ -90,6 +92,9 @@ bool differ(const std::vector<Seat>& seats) {
 
 }  // namespace
 
+// The cores near each rank's GPU are tried first. share() returns nothing if a rank has no GPU (no NUMA node
+// has the number -1), or if the NUMA node of a GPU has fewer cores than ranks. Then all ranks are placed
+// without regard to GPUs.
 Binding assign_cores(std::vector<Core> cores, const std::vector<Seat>& seats, double quota) {
   if (seats.size() < 2) return {};
   if (differ(seats)) return {{}, /*by_launcher=*/true};

@@ -60,6 +60,8 @@ std::vector<double> divided(std::vector<double> values, const std::vector<double
   return values;
 }
 
+// Returns the line about a cut, and sets `is_slow`. A cut is slow only if the whole interval of its share
+// lies below the limit. If only the median does, the line says that this is in doubt.
 std::string judged(const Members& members, const CutSpeed& speed, double least, bool& is_slow) {
   const auto& [a, b] = speed.slowest;
   const Interval& range = speed.together_interval;
@@ -123,6 +125,9 @@ CutSpeed measure_cut(const Members& members, const Cut& cut, const Exchange& exc
   CutSpeed speed{.cut = cut, .bytes = exchange.bytes};
   const double bytes = static_cast<double>(exchange.bytes) * num_rails(members);
   const auto num_pairs = static_cast<double>(cut.pairs.size());
+  // All pairs exchange at once. The cut's bandwidth in a repeat is what all pairs carry, divided by the time
+  // of the slowest pair of that repeat. The slowest pair of the whole measurement, by its median, is kept
+  // for the verdict.
   const Times times = exchange(across(members, cut.pairs), kRepeats);
   std::vector<double> together(kRepeats, INFINITY);
   double longest_s = 0;
@@ -135,6 +140,9 @@ CutSpeed measure_cut(const Members& members, const Cut& cut, const Exchange& exc
     for (size_t i = 0; i < seconds.size(); ++i)
       together[i] = std::min(together[i], num_pairs * bytes / seconds[i]);
   }
+  // Then pairs exchange one after the other while all others rest. The sum over the pairs that are measured
+  // is scaled to all pairs. The slowest pair is always measured alone, if need be after the others, because
+  // its stretch decides what the verdict says.
   const auto alone_s = [&](const std::pair<int, int>& pair) {
     return slowest(exchange(across(members, {pair}), kRepeats), members, {pair.first, pair.second});
   };

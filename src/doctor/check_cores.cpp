@@ -35,7 +35,8 @@ struct Troubles {
   double quota = 0;
 };
 
-// Examines ranks of a node that may run on exactly the same processors.
+// Examines ranks of a node that may run on exactly the same processors. A node with more ranks than cores is
+// not examined: check_shares() reports it as crowded, and everything else would follow from that.
 void look_at(const RankGroup& alike, int64_t on_node, Troubles& t) {
   const CpuFacts& cpu = alike.front()->cpu;
   const auto ranks = static_cast<int64_t>(alike.size());

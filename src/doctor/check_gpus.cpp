@@ -56,6 +56,7 @@ void check_kinds(const World& world, Findings& findings) {
   std::map<std::string, int64_t> kinds;
   for (const RankFacts* rank : gpus) ++kinds[rank->gpu.name];
   if (kinds.size() < 2) return;
+  // The kind that most ranks have is the usual one. With a tie it is the first in alphabetical order.
   const auto usual = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
                        return a.second < b.second;
                      })->first;
@@ -123,6 +124,7 @@ void check_alike(const World& world, Findings& findings, const char* what, int64
     if (rank->gpu.*number != kUnknown) by_name[rank->gpu.name][rank->gpu.*number].push_back(rank);
   for (const auto& [name, by_value] : by_name) {
     if (by_value.size() < 2) continue;
+    // The value of most ranks is the usual one; with a tie, the lowest.
     const auto usual = std::max_element(by_value.begin(), by_value.end(), [](const auto& a, const auto& b) {
                          return a.second.size() < b.second.size();
                        })->first;

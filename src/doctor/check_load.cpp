@@ -50,6 +50,8 @@ bool lack_processors(const RankGroup& alike, const UseOfProcessors& measured) {
     threads += rank->cpu.threads;
   }
   const auto use = use_of({allowed.begin(), allowed.end()}, measured, own);
+  // The ranks lack processors if what others use and their own threads together are more than their physical
+  // cores, or more than their logical processors if the cores are not known.
   if (!use || use->others + use->stolen < kLeast) return false;
   const int64_t cores =
       alike.front()->cpu.cores > 0 ? alike.front()->cpu.cores : static_cast<int64_t>(allowed.size());
@@ -79,6 +81,8 @@ std::optional<NodeLoad> load_of(const RankGroup& ranks) {
   int64_t cores = 0;
   for (const auto& [allowed, group] : alike) {
     cores += group.front()->cpu.cores;
+    // All ranks are disturbed if they lack processors. Ranks on CPUs are also disturbed if enough of the
+    // processors of all ranks of the node are busy: see kBusyShare.
     const bool share_memory =
         !group.front()->on_gpu() &&
         load.taken() >= std::max(kLeast, kBusyShare * static_cast<double>(load.processors));

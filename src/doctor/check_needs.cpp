@@ -49,6 +49,10 @@ bool names_what_is_not_there(const RankFacts& rank) {
 // Why a rank has no GPU, or cannot compute on the one that it has.
 enum class Lack { nothing, generation, driver, list, empty_list, cuda, any_driver, screen_driver, gpu };
 
+// The causes are tried in an order in which the first that holds explains the later ones: a GPU that is too
+// old, a driver that is too old, a list that names no existing GPU, and only then CUDA itself. Without any
+// GPU that a driver shows, cards on the PCI bus are evidence of a missing driver. A card that may only serve
+// a screen is weaker evidence, so it is looked at last and makes a note.
 Lack lack_of(const RankFacts& rank) {
   const GpuFacts& gpu = rank.gpu;
   const Needs& needs = needs_of(rank);
@@ -79,6 +83,8 @@ std::string what_of_list(const RankFacts& rank, const std::string& hosts) {
   const auto entries = listed_gpus(list_of(rank));
   const bool lists_a_gpu_twice =
       std::set<std::string>(entries.begin(), entries.end()).size() < entries.size();
+  // CUDA stops reading at the first entry that names no GPU, and shows a GPU for each entry before it. So
+  // the number of visible GPUs is the index of that entry.
   const auto bad = std::min(static_cast<size_t>(rank.gpu.visible), entries.size() - 1);
   return fmt::format(
       "CUDA_VISIBLE_DEVICES={} on {} names {}: CUDA shows {} of {}", quoted_line(list_of(rank)), hosts,

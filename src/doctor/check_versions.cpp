@@ -10,6 +10,8 @@
 namespace shardmark::doctor {
 namespace {
 
+// Reports the ranks whose version differs from that of most ranks. With a tie, the first version in
+// alphabetical order counts as that of most.
 void check_same(const World& world, Findings& findings, const char* what, std::string VersionFacts::*version,
                 Severity severity, const char* fix) {
   const auto by_version =

@@ -62,6 +62,9 @@ std::string shared_memory_excluded_by(const RankFacts& rank) {
     const auto found = rank.variables.find(name);
     return found == rank.variables.end() ? std::string() : found->second;
   };
+  // A list that begins with ^ excludes what it names, and then one name of shared memory is enough to
+  // exclude it. Any other list names all that may be used, and then shared memory is excluded if no name of
+  // it is there.
   const auto lacks = [](const std::string& list, std::initializer_list<const char*> names) {
     if (list.empty()) return false;
     const bool excludes = list.front() == '^';

@@ -42,6 +42,8 @@ class Halver {
     found_.limit = crowded ? kCrowdedLimit : kLimit;
   }
 
+  // All members form the first suspect. Each split() replaces the suspects by those of their halves that are
+  // still slow, until no group is left.
   Halving find() {
     ENSURE(members_.size() >= 4, "halving needs a pair beside the slow one, and one more");
     Group all(members_.size());
@@ -106,6 +108,8 @@ class Halver {
     size_t partners = 0;
     for (size_t i = 0; i < suspects_.size(); ++i) {
       const Group& whole = suspects_[i].members;
+      // Three members are split into two and one, and two into one and one. So a group of three needs one
+      // partner, and a group of two needs two.
       const size_t needed = whole.size() > 3 ? 0 : 4 - whole.size();
       if (partners + needed > cleared_.size()) continue;
       const auto middle = whole.begin() + static_cast<std::ptrdiff_t>((whole.size() + 1) / 2);
@@ -171,11 +175,15 @@ class Halver {
       else
         next.push_back({half->members, half->seconds});
     }
+    // Neither half is slow, but the whole group was, and surely slower than its slower half: then what the
+    // halves share is slow.
     std::vector<double> slower = first.seconds;
     for (size_t i = 0; i < slower.size(); ++i) slower[i] = std::max(slower[i], second.seconds[i]);
     if (!any && num_beyond(whole.seconds, slower) >= kSure) found_.together.push_back(whole.members);
   }
 
+  // Names the only member of the half if enough repeats are beyond the limit. If not, it is neither named
+  // nor cleared: it cannot serve as a partner.
   void name(const Half& half) {
     const int beyond = num_beyond(half.seconds, usual_);
     if (beyond < kSure) return;

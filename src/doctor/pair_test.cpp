@@ -27,6 +27,10 @@ int partner(int n, int round, int member) {
   return n % 2 == 0 ? circle : -1;
 }
 
+// The time is spent in this order. First all rounds twice with one message each, because a second pass tells
+// faults from disturbances. Then more messages in each meeting, up to eight. Then more passes, as long as
+// all of them take at most half of the time. If two passes do not fit, there is one. If one does not fit
+// either, it has as many rounds as do.
 Meetings plan_meetings(int num_rounds, double setup_s, double exchange_s, double budget_s) {
   constexpr int kMostRepeats = 8, kMostPasses = 10;
   Meetings plan;
@@ -181,6 +185,7 @@ class Reporter {
     std::vector<double> medians;
     for (const GroupSpeeds& node : test_.in_nodes.groups)
       if (const double speed = usual(node.bytes); !std::isnan(speed)) medians.push_back(speed);
+    // Two nodes that differ do not tell which of them is slow.
     if (medians.size() < 3) return;
     const double all = median(medians);
     for (size_t i = 0; i < test_.in_nodes.groups.size(); ++i)

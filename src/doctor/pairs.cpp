@@ -38,6 +38,10 @@ struct Standing {
   double share = 1, limit = 0;
 };
 
+// A member is named only if its median is below the limit, and if at least three quarters of its pairs are
+// also slow one by one: below the middle between the usual speed and the limit. Without the second
+// condition, a member would be named if little more than half of its links were slow. Such links are
+// reported one by one instead. The standard error is that of a median.
 Standing standing(const std::vector<double>& own, const Background& others, int size, double tolerance) {
   const double standard_error = 1.2533 * others.deviation / std::sqrt(static_cast<double>(own.size()));
   const Standing found{median(own) / others.usual, 1 - std::max(tolerance + 0.4 / size, 5 * standard_error)};

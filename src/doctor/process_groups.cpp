@@ -31,6 +31,8 @@ std::vector<size_t> nodes_by_rank(const World& world) {
   return nodes;
 }
 
+// Collects the ranks whose group has members on several nodes. A point may have fewer ranks than the world;
+// it then runs on the first ones.
 Spanning find_spanning(const World& world, const std::vector<size_t>& nodes, int64_t num_ranks,
                        const specs::ProcessGroup& process_group) {
   std::map<int64_t, std::set<size_t>> nodes_of_group;

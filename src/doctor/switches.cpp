@@ -51,6 +51,8 @@ Switch switch_in(std::istringstream words, const std::string& path, size_t line)
   return one;
 }
 
+// Sets the parent of each switch. A switch may have one line and one parent. The last loop finds circles: a
+// way upwards that has more steps than there are switches never ends.
 void link_parents(const std::string& path, std::vector<Switch>& all) {
   std::map<std::string, int> by_name;
   for (size_t i = 0; i < all.size(); ++i)

@@ -130,6 +130,8 @@ void BoundProgram::communicate(size_t i) {
   launch.end();
 }
 
+// The program lists the calls of a block right behind the instruction that computes it, each as a start and
+// a wait: StepBuilder::call_inside_block().
 BoundProgram::BoundCall* BoundProgram::next_inside_block() {
   if (next_inside_ >= program_.instructions.size()) return nullptr;
   const Instruction& next = program_.instructions[next_inside_];
@@ -207,6 +209,7 @@ std::vector<int64_t> BoundProgram::gathered_counts(const BoundCall& counts, cons
   return found;
 }
 
+// Rows that return go from the rank that received them to the one that sent them.
 std::shared_ptr<const specs::Parts> BoundProgram::parts_of(const BoundCall& rows) const {
   const specs::BlockCall& call = planned(rows);
   const specs::Parts::Rows& sent = rows_sent_.at(exchange_of(rows));

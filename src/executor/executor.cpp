@@ -71,6 +71,8 @@ void Executor::set_ablation(Ablation ablation) {
 }
 
 void Executor::execute(BoundProgram& bound, const std::function<Batch()>& next_batch) {
+  // A step may leave calls in flight for the next step of the same program, such as the gathers of updated
+  // parameters. Another program knows nothing of them, so that they are waited for here.
   if (last_ != nullptr && last_ != &bound) last_->wait_all();
   last_ = &bound;
   by_graphs_ = graphs_ && !evaluates_ && details_ == nullptr && ablation_ == Ablation::none;
@@ -206,6 +208,9 @@ void Executor::forward(const Instruction& instruction) {
   const auto block = static_cast<size_t>(instruction.index);
   MicroBatch& micro_batch = micro_batches_[instruction.micro_batch];
   attempt([&] {
+    // Each block has an autograd graph of its own: its input is a leaf, cut off from the block before,
+    // whose gradient is handed on by output_gradient(). The first block of the model needs no gradient of
+    // its input. Without keeps_activations no graph is recorded: the block runs again before its backward.
     const bool is_first = last_->program().chunks.front().first_block + instruction.index == 0;
     at::Tensor& input = micro_batch.inputs[block];
     input = instruction.from.buffer >= 0 ? received(instruction) : micro_batch.activation.detach();

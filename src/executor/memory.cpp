@@ -65,7 +65,8 @@ void bind_gradients(Model& model, size_t group, const specs::GroupLayout& layout
     model.parameter(group, i).mutable_grad() = view_of(whole, layout, i, specs[i]);
 }
 
-// Writes the initial values of the range `range` of a group to `part` ([range.numel]).
+// Writes the initial values of the range `range` of a group to `part` ([range.numel]). A parameter's values
+// are always drawn as a whole and then cut, so that they do not depend on how it is sharded.
 void fill_part(const Model& model, size_t group, const specs::GroupLayout& layout, specs::Range range,
                int64_t seed, const at::Tensor& part) {
   const auto& specs = model.table().groups[group].parameters;
@@ -81,6 +82,8 @@ void fill_part(const Model& model, size_t group, const specs::GroupLayout& layou
 
 }  // namespace
 
+// The storage has a size but no memory until bind(). It is not resizable, because it never owns what it
+// points to.
 ReboundGroup::ReboundGroup(int64_t numel, at::ScalarType dtype, at::Device device) {
   const size_t bytes = static_cast<size_t>(numel) * at::elementSize(dtype);
   const c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, device),

@@ -77,6 +77,9 @@ void StepRecorder::begin_instruction(size_t i) {
   memory_bytes_.push_back(computes ? static_cast<double>(meter::read().total) : std::nan(""));
 }
 
+// A span lasts from one mark to the next, whichever step that belongs to. A step ends where the next one
+// begins, or at the mark of end(). Marks at or below kExposed are exposed communication, and their distance
+// from kExposed is the dimension.
 std::vector<RecordedStep> StepRecorder::take() {
   const std::vector<Timeline::Mark> marks = timeline_.resolve();
   memory_bytes_.resize(marks.size(), std::nan(""));
@@ -144,7 +147,9 @@ std::vector<double> parameter_medians(const std::vector<RecordedStep>& steps, si
   return is_split ? medians : std::vector<double>();
 }
 
-// In each round all ranks read their clocks right after a barrier, and compare them with rank 0's.
+// In each round all ranks read their clocks right after a barrier, and compare them with rank 0's. Ranks
+// leave a barrier at slightly different times; the median of the rounds makes little of that. A rank on
+// rank 0's node takes part, because the rounds are collective, but needs no offset.
 ClockOffset clock_offset(const HostGroup& group) {
   constexpr int kRounds = 16;
   const bool shares_clock = group.first_rank_on_node() == 0;
@@ -164,6 +169,7 @@ std::string write_trace(const HostGroup& group, const specs::ModelTable& model, 
                         const std::string& title, const std::string& path) {
   const auto recorded = recorder.take();
   const ClockOffset clock = clock_offset(group);
+  // All times are moved to rank 0's clock, and then so that the earliest step of all ranks begins at 0.
   const double first_s = recorded.front().spans.front().time.begin_s + clock.seconds;
   const double shift_s = clock.seconds + group.max(-first_s);
   std::vector<strategies::TimedStep> steps;

@@ -73,6 +73,8 @@ TrainingState::TrainingState(const StateContext& context, Programs programs,
   optimizer_ = make_optimizer_of(context, program(), memory_);
 }
 
+// If the optimizer's kernel writes the copy in the compute type together with the update, the program has
+// no instruction for it. Where there was no update, the copy is made here.
 void TrainingState::publish() {
   for (const auto& [parameters, gradients, copy] : program().updated)
     if (copy.buffer >= 0) memory_.at(copy).copy_(memory_.at(parameters));
@@ -236,7 +238,9 @@ at::Tensor TrainingState::of_all_shards(const at::Tensor& own, const specs::Para
   return assembled(parts, spec);
 }
 
-// A tied group counts as the first stage's. The last stage has the same bits.
+// A tied group counts as the first stage's. The last stage has the same bits. The ranks of the stage gather
+// the group; ranks of other stages receive each parameter. All ranks therefore go through the same stages,
+// groups and parameters in the same order.
 void TrainingState::visit_group(const Kind& kind, size_t stage, size_t group, const StateVisitor& visit) {
   const specs::GroupSpec& spec = table_of(stage).groups[group];
   if (spec.is_tied && stage > 0) return;
@@ -330,6 +334,8 @@ std::vector<TrainingState::Own> TrainingState::own() {
   const int rank = comm_.rank();
   const specs::ProcessGroup copies = mesh_.copies();
   const int64_t place = copies.index_of(rank), first = rank - place * copies.stride;
+  // Compares places among the copies instead of ranks of the job: strides are divided by that of the
+  // copies.
   const auto holders_of = [&](size_t number) {
     const specs::ProcessGroup& group = program().layout[number].process_group;
     const specs::ProcessGroup within{group.ranks, std::max<int64_t>(1, group.stride / copies.stride)};

@@ -12,7 +12,7 @@ namespace shardmark::imports {
 
 struct Line {
   std::string_view text;
-  int64_t number = 0;    // ends with a line break
+  int64_t number = 0;    // in the file, from 1
   bool is_whole = true;  // it ends with a line break
 };
 

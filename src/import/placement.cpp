@@ -109,6 +109,9 @@ int64_t most_ranks(const std::vector<Read>& all) {
   return most;
 }
 
+// A source that names the node of every rank of the largest record decides, and flags can only confirm it.
+// Otherwise the flags say how many ranks each node has, or else the rows do. Nodes without names are
+// numbered.
 std::vector<std::string> placement_of(const std::vector<Read>& all, const Given& given) {
   const int64_t world = most_ranks(all);
   for (const auto& [source, contents] : all)
@@ -125,6 +128,8 @@ std::vector<std::string> placement_of(const std::vector<Read>& all, const Given&
   return rank_nodes;
 }
 
+// All sources must name the same set of devices. If there are several kinds, one source must say which rank
+// has which.
 std::vector<std::string> devices_of(const std::vector<Read>& all, const Given& given, int64_t ranks) {
   std::vector<std::string> devices;
   std::set<std::string> names;

@@ -213,6 +213,8 @@ std::vector<std::string> shapes_in(const Source& source) {
   return shapes;
 }
 
+// Each line loses at most one prefix: the longest one whose shape fits. Lines without a known prefix stay as
+// they are.
 void take_prefixes_away(Source& source) {
   const std::vector<std::string> shapes = shapes_in(source);
   if (shapes.empty()) return;

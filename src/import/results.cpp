@@ -165,7 +165,10 @@ Facts source_facts(const Source& source, const Contents& contents, const std::st
   return facts;
 }
 
-// Numbers the repeats of each configuration in a study, and remembers the launch of each repeat.
+// Numbers the repeats of each configuration in a study, and remembers the launch of each repeat. Every
+// launch begins behind the last repeat of the launches before it. So each repeat belongs to one launch, even
+// if launches measured different configurations. If a launch measured a configuration several times, several
+// repeats belong to that launch.
 class Repeats {
  public:
   void begin(std::string launch) {

@@ -91,6 +91,8 @@ SweepEnd run_starts(const std::vector<StartOfPoints>& starts,
     all.num_finished += end.num_finished;
     all.stopped_by = end.stopped_by;
     goes_on = goes_on || has_study(study);
+    // The setting of this start may be what its library refused, so that the other starts are still tried.
+    // Its points are recorded as failed at the end, when the study exists in any case.
     if (starts.size() > 1 && !end.refused.empty() && end.stopped_by == 0) {
       log_line(fmt::format("start {} of {} failed; its {} points count as failed", i + 1, starts.size(),
                            starts[i].points.size()));

@@ -103,6 +103,7 @@ Arguments flux_run(const LaunchOptions& options, const LaunchCommand& command) {
 
 }  // namespace
 
+// The text is Slurm's: "72(x2),36" means two nodes of 72 CPUs and one of 36. atoll stops at the bracket.
 int64_t least_cpus_per_node(const std::string& text) {
   int64_t least = 0;
   for (size_t at = 0; at < text.size(); at = std::min(text.find(',', at), text.size() - 1) + 1) {

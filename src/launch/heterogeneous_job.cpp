@@ -29,6 +29,8 @@ std::optional<HeterogeneousJob> heterogeneous_job(
     is_own |= id == own;
     job.nodes += std::max<int64_t>(std::atoll(of_group("SLURM_JOB_NUM_NODES").c_str()), 1);
   }
+  // The variables of a heterogeneous job may be inherited by another job that was submitted from within it.
+  // Then none of the groups has the id of this job.
   if (tells_ids && !own.empty() && !is_own) return {};
   return job;
 }

@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFirstLine = "shardmark: a session of mpirun";
 
+// Whether the path still leads to the open file, and the file is ours. /dev/shm is writable for everyone,
+// and another launch may have removed the file since it was opened.
 bool names_it(const std::string& path, const File& file) {
   struct stat opened, named;
   return ::fstat(file.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&

@@ -54,6 +54,7 @@ int64_t quota() {
   return cores == 0 ? INT64_MAX : std::max<int64_t>(static_cast<int64_t>(cores), 1);
 }
 
+// A cgroup may grant less than the node has free.
 int64_t free_memory() {
   const int64_t free_bytes = available_memory_bytes().value_or(INT64_MAX), granted = granted_memory_bytes();
   return granted == 0 ? free_bytes : std::min(free_bytes, granted);

@@ -153,6 +153,9 @@ class Supervisor {
       }
       if (is_ending() && Clock::now() > killing_) child_.signal(SIGKILL);
     }
+    // The launcher has ended, but its ranks may be left: those of its process group, and those that made
+    // groups of their own, which are our children now (PR_SET_CHILD_SUBREAPER). What they have written is
+    // read before the end.
     child_.signal(SIGKILL);  // kills the rest of its process group
     kill_orphans();
     while (is_open_ && wait()) {
@@ -165,6 +168,7 @@ class Supervisor {
   void ask_to_end() {
     killing_ = std::min(killing_, Clock::now() + kGrace);
     child_.signal(SIGTERM);
+    // A stopped process gets the first signal only when it continues.
     child_.signal(SIGCONT);
   }
 

@@ -109,6 +109,8 @@ class Rounds {
     SweepEnd result;
     bool is_second_start = false;
     for (int crashes = 0;;) {
+      // The number of records before and after a round shows whether the crash hit a point. A crashed point
+      // gets a record.
       const Count before = count(sweep_.study);
       const RoundEnd end = round();
       result.status = end.status;
@@ -181,6 +183,9 @@ class Rounds {
     const double begin_s = now_s();
     const int64_t kills_before = count_oom_kills();
     double over_s = 0;  // when the job was found to be over, except its launcher
+    // supervise() asks this about once a second. Two clocks run: from the moment at which the job is found
+    // to be over (a rank was lost, or the study is complete) the launcher has kPatienceS to end; and until
+    // the study is opened, the ranks have start_limit_s to start.
     const auto has_lost_patience = [&] {
       if (over_s == 0 && (output.is_ending() || (opening.seen() && is_complete(sweep_.study))))
         over_s = now_s();
@@ -197,6 +202,8 @@ class Rounds {
                                    [&](pid_t launcher) { mark_.name(launcher); }, has_lost_patience});
     status.clear();
     output.finish();
+    // srun ends the other tasks after the first one that failed, and may return the signal that ended
+    // those.
     if (end.status > 128) end.status = output.first_status().value_or(end.status);
     RoundEnd found{diagnose_exit(output, end, count_oom_kills() - kills_before)};
     found.opened = opening.seen();

@@ -31,11 +31,15 @@ bool is_ignored(int number) {
 Signals::Signals() {
   sigset_t set;
   sigemptyset(&set);
+  // Blocked signals stay pending until the signalfd is read, so that none is lost between two polls.
+  // SIGCHLD is among them only to wake up poll() when a child ends.
   for (int number : {SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&set, number);
   for (int number : {SIGINT, SIGHUP})
     if (!is_ignored(number)) sigaddset(&set, number);
   ::sigprocmask(SIG_BLOCK, &set, &before_);
   descriptor_ = File(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  // Orphans of the launcher become our children instead of those of init, so that kill_orphans() finds
+  // them.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
@@ -53,6 +57,7 @@ int Signals::asked() {
 
 void kill_orphans() {
   using Clock = std::chrono::steady_clock;
+  // When a child is killed, its own children become ours. So the list is read again until it is empty.
   const auto until = Clock::now() + std::chrono::seconds(10);
   for (auto left = children(); !left.empty() && Clock::now() < until; left = children()) {
     for (pid_t pid : left) ::kill(pid, SIGKILL);

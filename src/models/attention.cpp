@@ -182,6 +182,8 @@ struct AttentionOfParts : torch::autograd::Function<AttentionOfParts> {
     gradient.narrow(2, part.in_sample, part.length)
         .add_(of_heads.unflatten(1, {gradient.size(1), -1}).sum(2));
   }
+  // The softmax over two sets of keys is the mean of those over each set, weighted by the share that each
+  // has of the sum of exponentials: exp(log-sum-exp of the set - that of both).
   static Attended merged(const Attended& a, const Attended& b) {
     const at::Tensor log_sums = at::logaddexp(a.log_sums, b.log_sums);
     const auto share = [&](const Attended& one) {
@@ -204,6 +206,8 @@ bool needs_mask(const Model& model, const Batch& batch) {
   return model.table().split.context > 1 && (model.has_dropout || !has_kernel(model));
 }
 
+// A token sees the keys from the first token of its document, which is its place less its position in the
+// document, up to itself.
 at::Tensor attention_mask(const at::Tensor& tokens, const at::Tensor& positions, int64_t keys,
                           at::ScalarType dtype) {
   const at::Tensor key = at::arange(keys, tokens.options());

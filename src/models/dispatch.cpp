@@ -34,7 +34,8 @@ struct DispatchState : torch::CustomClassHolder {
     padded.index_copy_(0, row_of, rows);
     return exchanged(padded.narrow(0, 0, num_rows), num_rows);
   }
-  // Rows for the copies that this rank has received, back to where they came from: [N k, width].
+  // Rows for the copies that this rank has received, back to where they came from: [N k, width]. A copy
+  // that was dropped gets zeros. If a rank has failed, nothing has travelled, and all copies get zeros.
   at::Tensor to_tokens(const at::Tensor& rows) const {
     if (num_rows > 0)
       return exchanged(rows, num_rows)

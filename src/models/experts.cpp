@@ -67,6 +67,10 @@ struct ExpertProducts {
   }
 };
 
+// For each copy with weight r: g = w1 x, u = w3 x, h = silu(g) u, and the copy's part of the output is w2
+// (r h). Backward, with dh = w2' dy: the gradient of r is dh . h, that of w2 is dy (r h)', and then du = r
+// dh silu(g) and dg = r dh u silu'(g), from which follow the gradients of w1, w3 and x. Tensors are reused
+// and freed as early as possible, because they are the largest of the block.
 struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w1,
                             const at::Tensor& w3, const at::Tensor& w2, const at::Tensor& weights,

@@ -34,6 +34,10 @@ struct OfProduct : torch::CustomClassHolder {
   c10::intrusive_ptr<TensorRegion> region;  // of the input
 };
 
+// y = x W + b, with W the weight or its transpose. The gradients are dx = dy W', dW = x' dy and db = the
+// sum of dy over rows. dx is computed at once. There are three ways for dW and db. In a tensor-parallel
+// region they are left to the region, which computes them while dx is summed over ranks. If backward comes
+// in two parts, they are deferred to the second. Otherwise they are returned to autograd.
 struct SplitProduct : torch::autograd::Function<SplitProduct> {
   // weight: [in, out] where is_projection, else [out, in].
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,

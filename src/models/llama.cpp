@@ -46,6 +46,8 @@ using torch::autograd::variable_list;
 
 at::Tensor precise(const at::Tensor& x) { return x.element_size() < 4 ? x.to(at::kFloat) : x; }
 
+// With s = 1 / sqrt(mean(x^2) + eps), n = x s and y = n w. Backward, with a = dy w: dx = s (a - n mean(a
+// n)), and dw is the sum of dy n over rows.
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight) {
     const at::Tensor wide = precise(x);
@@ -79,7 +81,9 @@ struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
   }
 };
 
-// Rotates the pairs of x, forward (direction 1) or back (-1). `saved` has cos, sin and positions.
+// Rotates the pairs of x, forward (direction 1) or back (-1). `saved` has cos, sin and positions. The pair
+// (a, b) becomes (a cos - b sin, b cos + a sin). A rotation's transpose is the rotation back, so that
+// backward turns the gradient the other way.
 at::Tensor turned(const at::Tensor& x, const variable_list& saved, double direction) {
   const at::Tensor& positions = saved[2];
   const auto of_tokens = [&](const at::Tensor& table) {

@@ -67,6 +67,9 @@ void TensorRegion::begin_backward() {
   wait_for_input_ = model_.start_collective(Dimension::tensor, Collective::all_gather, input_, own);
 }
 
+// All layers that read the region's input have computed their gradients of it by now: autograd calls the
+// function that entered the region last. Its collective is under way while the gradients of the layers'
+// parameters are computed. Each of them frees what it kept as soon as it is done.
 void TensorRegion::communicate(Collective what, const at::Tensor& out, const at::Tensor& in) {
   const auto wait = model_.start_collective(Dimension::tensor, what, out, in);
   if (wait_for_input_) std::exchange(wait_for_input_, nullptr)();
@@ -161,8 +164,10 @@ struct OwnTokenIds {
 };
 
 // Cross-entropy over a sharded vocabulary: logits [N, V] are those of a rank's shard, which begins at
-// `first`; targets are [N]. For each token, ranks exchange two numbers: the log-sum-exp of their logits, and
-// the logit of the target, or 0 if it is not in their shard.
+// `first`; targets are [N]. For each token, ranks exchange two numbers: the log-sum-exp of their logits,
+// and the logit of the target, or 0 if it is not in their shard. The log-sum-exp of the ranks' log-sum-exps
+// is that of all logits, and the sum of the second numbers is the target's logit. The loss is the
+// difference. Its gradient is the softmax, less 1 at the target, on the rank that has it.
 struct CrossEntropyOverRanks : torch::autograd::Function<CrossEntropyOverRanks> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
                             int64_t first, const c10::intrusive_ptr<OfModel>& of) {
@@ -315,6 +320,8 @@ at::Tensor from_pieces(const at::Tensor& pieces, const specs::TensorShard& shard
 
 }  // namespace
 
+// A rank's shard has a part of every piece (of queries, keys and values, for example). The last ranks may
+// have fewer elements, and zeros instead.
 at::Tensor own_part(const at::Tensor& whole, const specs::ParameterSpec& spec) {
   if (!spec.shard) return whole;
   const specs::TensorShard& shard = *spec.shard;

@@ -38,6 +38,8 @@ Sampling read_sampling(const YamlNode& node, Sampling sampling) {
 
 namespace {
 
+// Reads the axes that the map has. The defaults that are choices are set first: they are texts in the table
+// of axes, and every point needs them with all of their options.
 template <class Axes>
 void read_axes(const YamlMap& map, const Axes& axes, SuiteBlock& block) {
   for (const AxisRow& axis : axes) {

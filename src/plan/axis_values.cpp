@@ -22,7 +22,8 @@ std::vector<std::string> precision_names() {
   return names;
 }
 
-// Converts a number from a suite or a flag to the type of the axis's member.
+// Converts a number from a suite or a flag to the type of the axis's member. The ranges are of whole
+// numbers, numbers or sizes, while the member is a double or an integer.
 template <class Number>
 AxisValue number_value(const AxisRow& axis, Number number) {
   if (std::holds_alternative<double TrainingPoint::*>(axis.member)) return static_cast<double>(number);
@@ -37,6 +38,8 @@ const NamedNumber* find_name(const AxisRow& axis, const std::string& word) {
 
 template <class Kind>
 AxisValue read_number(const AxisRow& axis, const Kind& kind, const YamlNode& node) {
+  // A word such as `largest` stands for a number. An axis with such words may have an error text of its own
+  // (axis.expected), which also names them; {} in it stands for the usual text.
   if (!node.is_map() && !node.is_list() && !node.is_null())
     if (const NamedNumber* named = find_name(axis, node.text())) return number_value(axis, named->number);
   if (axis.expected == nullptr) return node.value(kind);
@@ -86,6 +89,7 @@ std::vector<AxisValue> read_settings(const YamlNode& node) {
   return values;
 }
 
+// Reads one value. What the row of the axis accepts decides which parser is used.
 AxisValue read_value(const AxisRow& axis, const YamlNode& node) {
   return std::visit(
       [&]<class Kind>(const Kind& kind) -> AxisValue {
@@ -136,6 +140,7 @@ void append_range(const YamlNode& node, const Bytes& kind, std::vector<AxisValue
   }
 }
 
+// Reads words, or `all` for every word. `all` must stand alone: beside it, a word would be listed twice.
 std::vector<AxisValue> read_words_or_all(const AxisRow& axis, const YamlNode& node) {
   const std::vector<std::string>& known = words_of(axis.key);
   std::vector<std::string> accepted = known;
@@ -166,6 +171,8 @@ AxisValue as_value(const AxisRow& axis, const Choice& choice) {
   return to_text(choice);
 }
 
+// An item of a list is usually one value. A choice may be several, if its options have lists, and so may
+// settings, if their variables have lists.
 std::vector<AxisValue> read_values(const AxisRow& axis, const YamlNode& node) {
   std::vector<AxisValue> values;
   if (std::holds_alternative<Choices>(axis.accepted))

@@ -63,7 +63,11 @@ Choice choice_of_text(const YamlNode& item) {
   }
 }
 
-// visit_choices() calls visit(choice, where) for every choice that one item of the axis stands for.
+// visit_choices() calls visit(choice, where) for every choice that one item of the axis stands for. An item
+// is a name, a name with options as flags have them, or a map of one name to its options: {fsdp: {prefetch:
+// [1, 2]}}. Only in a map may an option have a list of values; the item then stands for the product of all
+// its lists. where(key) gives the place of an option in the file, or that of the name if the item does not
+// write the option.
 using Visit = std::function<void(const Choice&, const Where&)>;
 
 void visit_choices(const YamlNode& item, const ChoiceKind& kind, const Visit& visit) {
@@ -105,6 +109,7 @@ void visit_choices(const YamlNode& item, const ChoiceKind& kind, const Visit& vi
   for (const auto& choice : choices) visit(choice, where);
 }
 
+// Fills in the defaults, and then lets the kind check which values go together.
 Choice resolve_and_check(const Choice& choice, const ChoiceKind& kind, const Where& where) {
   Choice resolved = resolve(choice, kind.options(choice.name), kind.noun, where);
   try {

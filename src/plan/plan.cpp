@@ -235,7 +235,9 @@ std::string place(Point& point, const World& world) {
   return undivided;
 }
 
-// Returns why a point whose ranks and batch are known cannot run; empty if it can.
+// Returns why a point whose ranks and batch are known cannot run; empty if it can. Only the first reason is
+// given. The layout is checked before the strategy, because the strategy's program needs a possible layout,
+// and the memory at the end, because it needs the program.
 std::string reason_against(const Point& point, const World& world) {
   if (std::string reason = transport_reason(point, world); !reason.empty()) return reason;
   if (point.workload != "training") {

@@ -49,6 +49,8 @@ std::vector<std::string> names_set(const std::vector<Point>& points) {
   return {names.begin(), names.end()};
 }
 
+// A variable that is set here but is not wanted is a difference, too: the wanted combination leaves it
+// unset.
 std::string difference(const Settings& wanted, const Settings& here) {
   for (const auto& [name, value] : wanted) {
     const auto found = here.find(name);

@@ -144,6 +144,8 @@ void leave_out(const std::vector<PlacedRule>& rules, const Overrides& overrides,
   std::vector<size_t> blocks;
   for (size_t at = 0; at < suite.points.size(); ++at) {
     bool is_named = false;
+    // Every rule is asked, also after one has matched, so that a rule whose points others exclude as well
+    // does not count as unused.
     for (size_t i = 0; i < rules.size(); ++i)
       if (rules[i].names(suite.points[at])) is_named = used[i] = true;
     if (is_named) continue;
@@ -183,6 +185,8 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   suite.name = std::filesystem::path(path).stem().string();
   if (const auto* found = top.find("name")) suite.name = found->text();
   if (const auto* found = top.find("description")) suite.description = found->text();
+  // The head of the file is read first, then that of --set, and then --repeats, so that each replaces the
+  // one before.
   const YamlMap set = values_set(overrides);
   read_head(top, suite);
   read_head(set, suite);
@@ -195,6 +199,8 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
     suite.accept = read_accept(*found, *suite.accept);
   }
 
+  // The blocks and the rules of the file are read before the command line changes the blocks. So a mistake
+  // in the file is an error even where a flag replaces the value.
   const SuiteBlock defaults = read_defaults(top);
   std::vector<SuiteBlock> blocks;
   read_blocks(top.find("training"), "training", defaults, blocks);
@@ -205,6 +211,7 @@ Suite parse_suite(const std::string& text, const std::string& path, const Overri
   apply(set, blocks, path);
   apply(overrides, blocks, path);
 
+  // Each block becomes its points. suite.blocks remembers the block of each point.
   for (size_t number = 0; number < blocks.size(); ++number) {
     const std::vector<Point> points = expand(blocks[number], suite.warnings);
     suite.points.insert(suite.points.end(), points.begin(), points.end());

@@ -103,6 +103,8 @@ std::map<std::string, AxisValue> axes_in(const YamlMap& map) {
   return axes;
 }
 
+// visit_knob() makes this function for every type of member and every kind of value. Combinations that no
+// knob has, such as a number for the rates of an optimizer, do nothing.
 void take_knob(const YamlNode& node, const Knob& knob, TrainingRun& run) {
   visit_knob(knob, run, [&](auto& member, const auto& kind) {
     if constexpr (std::is_same_v<decltype(member), bool&>)
@@ -159,6 +161,7 @@ std::string located(const TrainingRun& run, std::string text) {
       keys.insert(key);
     }
   }
+  // The place is that of the key which the message names first.
   size_t first = std::string::npos;
   std::string where = run.file + ": ";
   for (const std::string& key : keys)

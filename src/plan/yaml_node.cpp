@@ -102,6 +102,7 @@ YamlNode::YamlNode(const YAML::Node& node, Origin origin, std::string key)
     fail("tags such as '" + tag + "' have no meaning here; remove it");
 }
 
+// The text is parsed twice: by YAML::Load into a tree, and as events, which show what the tree hides.
 YamlNode YamlNode::parse(const std::string& text, const std::string& path, const std::string& what) {
   require_utf8(text, path);
   try {
@@ -114,6 +115,8 @@ YamlNode YamlNode::parse(const std::string& text, const std::string& path, const
   }
 }
 
+// Each value is parsed as a YAML document of its own, so it may be a list, a map or a quoted text. The
+// values are then put together into one map, as if a file had them.
 YamlNode YamlNode::of_flag(const std::vector<std::string>& texts, const std::string& flag,
                            const std::vector<std::string>& accepted) {
   YAML::Node map(YAML::NodeType::Map);
@@ -155,6 +158,7 @@ bool YamlNode::boolean() const {
   return node_.Scalar() == "true";
 }
 
+// A value that is no list stands for a list with that one value.
 std::vector<YamlNode> YamlNode::items() const {
   if (!is_list()) return {*this};
   std::vector<YamlNode> items;
@@ -166,6 +170,7 @@ std::vector<YamlNode> YamlNode::items() const {
   return items;
 }
 
+// Keys are compared here, because yaml-cpp keeps both values of a key that is given twice.
 std::vector<YamlNode> YamlNode::entries() const {
   if (!is_map()) fail("expected a map (key: value), got " + describe());
   std::vector<YamlNode> entries;
@@ -177,6 +182,8 @@ std::vector<YamlNode> YamlNode::entries() const {
     if (!seen.insert(pair.first.Scalar()).second)
       key.fail("key " + key.describe() + " is given twice; keep one");
     entries.push_back({pair.second, origin_, pair.first.Scalar()});
+    // Assigning to a YAML::Node would change the node that it refers to. reset() makes it refer to another
+    // one.
     entries.back().key_node_.reset(pair.first);
   }
   return entries;

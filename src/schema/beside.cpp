@@ -55,6 +55,10 @@ std::string path_beside(const std::string& path) {
   return fmt::format("{}.{}.{}{}", path, host_name(), ::getpid(), kEnd);
 }
 
+// A file is abandoned if its lock is free, because a living writer holds it. After the lock was taken, the
+// name must still lead to the locked file: meanwhile its writer may have renamed it into place, and another
+// writer may have made a new file under that name. O_NOFOLLOW and O_NONBLOCK keep links and pipes of that
+// name from being followed or waited for.
 void remove_abandoned(const std::string& path) {
   const std::string first = fs::path(path).filename().string() + ".";
   std::error_code ignored;
@@ -69,7 +73,8 @@ void remove_abandoned(const std::string& path) {
 
 FileBeside::FileBeside(std::string path) : path_(std::move(path)), name_(path_beside(path_)) {
   remove_abandoned(path_);
-  // remove_abandoned() in another process may delete a new file before it is locked.
+  // Between open() and flock() the new file has no lock, so remove_abandoned() in another process may lock
+  // and delete it. Therefore the file is made anew until it is locked and still has its name.
   constexpr int kTries = 100;
   for (int tried = 0; tried < kTries; ++tried) {
     file_ = File(::open(name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -87,6 +92,8 @@ FileBeside::~FileBeside() {
   if (file_) ::unlink(name_.c_str());
 }
 
+// With `sync`, the content is synced before the rename, and the directory after it. So after a power loss
+// the name leads to the old file or to the whole new one.
 bool FileBeside::take_place(bool sync) {
   keep_mode(path_, name_);
   if ((sync && ::fsync(file_.get()) != 0) || ::rename(name_.c_str(), path_.c_str()) != 0) return false;

@@ -105,6 +105,9 @@ OptionValue normal_form(const OptionValue& value, const OptionSpec& spec, const 
 
 }  // namespace
 
+// Unknown options are refused first, so that the error about a misspelt option names it, and not the
+// required option that seems to be missing because of it. Then every option of the table gets its value, in
+// the order of the table.
 Choice resolve(const Choice& choice, const OptionTable& table, const std::string& noun, const Where& where) {
   const auto fail = [&](const std::string& key, const std::string& what) {
     throw UsageError((where ? where(key) : "") + what);
@@ -135,6 +138,8 @@ Choice resolve(const Choice& choice, const OptionTable& table, const std::string
   return resolved;
 }
 
+// An option that is a choice itself is shortened, too. Options that the table does not know are kept,
+// because studies of later versions may have them.
 Choice without_defaults(const Choice& choice, const OptionTable& table) {
   Choice shorter{choice.name};
   for (const auto& [key, value] : choice.options) {
@@ -200,6 +205,8 @@ class Parser {
     if (!take(')')) fail("',' or ')'");
   }
 
+  // A value in quotes is a text. A bare word followed by a bracket is a choice with options, and is stored
+  // as text. Any other bare word becomes a number or a boolean if it reads as one.
   OptionValue value(const std::string& key) {
     skip_space();
     if (at_ < text_.size() && text_[at_] == '"') return quoted(key);

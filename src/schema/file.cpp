@@ -48,8 +48,9 @@ struct Place {
   bool in_place = false;  // written directly: it cannot be replaced by renaming
 };
 
-// Where a file is really written: a link is followed, so that the file behind it is replaced and not the
-// link.
+// Where a file is really written. A link is followed, so that the file behind it is replaced and not the
+// link. A file is written in place if no temporary file can take its place: a device or a pipe, or an
+// existing file in a directory that is not writable.
 Place place_of(const std::string& given) {
   if (given.starts_with("/dev/") || given.starts_with("/proc/")) return {given, true};  // also /dev/stdout
   if (file_exists(given) && !std::filesystem::is_regular_file(given)) return {given, true};
@@ -139,10 +140,14 @@ bool is_named(const File& file, const std::string& path) {
 }
 
 Lock lock_file(const File& file, const std::string& path) {
+  // The kernel drops the lock when the process ends, also by kill -9, so a crash leaves no lock behind. On a
+  // file system without locks the caller may go on after a warning: there is no way to find another writer.
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return Lock::held_by_another;
     log_warning(path + " lies on a file system without locks: make sure that no other process writes it");
   }
+  // Between open() and flock() the process that held the lock may have renamed or deleted the file. Then the
+  // lock is on a file that nobody looks at any more, and the caller opens the new one.
   return is_named(file, path) ? Lock::taken : Lock::replaced;
 }
 
@@ -170,6 +175,7 @@ void write_at(const File& file, const std::string& path, int64_t offset, std::st
   }
 }
 
+// The new name is an entry of the directory, so the directory must be synced to make it durable.
 void rename_file(const std::string& from, const std::string& to) {
   check(::rename(from.c_str(), to.c_str()) == 0, "write", to);
   sync_path(directory_of(to));
@@ -226,6 +232,8 @@ void write_whole(const std::string& given, const std::string& advice,
   // otherwise block forever.
   const File held(in_place ? ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) : -1);
   if (in_place && !held) refuse(given, errno, advice);
+  // The stream opens the temporary file a second time, by its name. The descriptor in FileBeside stays open:
+  // it holds the lock, and it is what take_place() syncs.
   errno = 0;
   std::ofstream file(beside ? beside->name() : path, std::ios::binary);
   if (file) write(file);
@@ -240,6 +248,8 @@ AppendFile::AppendFile(File file, std::string path) : file_(std::move(file)), pa
   check(size_ >= 0, "open", path_);
 }
 
+// size_ grows only after all bytes were written. So if a write fails halfway, the next one begins at the
+// same place, and cut() can remove the rest.
 void AppendFile::write(std::string_view bytes) {
   write_at(file_, path_, size_, bytes);
   size_ += static_cast<int64_t>(bytes.size());

@@ -94,6 +94,8 @@ Id select(const Id& dataset, int64_t offset, int64_t count) {
   return space;
 }
 
+// HDF5 keeps a stack of errors, from the function that was called down to the one that failed. The last
+// description is that of the cause.
 herr_t keep_innermost(unsigned, const H5E_error2_t* error, void* reason) {
   if (error->desc && *error->desc) *static_cast<std::string*>(reason) = error->desc;
   return 0;

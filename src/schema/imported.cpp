@@ -29,6 +29,8 @@ bool is_imported(const Environment& environment) {
   return part_of_import(environment, "launches") != nullptr;
 }
 
+// An import numbers repeats over all launches, so each repeat belongs to one launch, and the list is indexed
+// by it.
 std::optional<std::string> imported_launch(const Environment& environment, const Record& record) {
   const Json* launches = part_of_import(environment, "launches");
   const auto repeat = static_cast<size_t>(record.point.repeat);

@@ -254,10 +254,13 @@ class Scanner {
     scan_.due.insert(due.ids.begin(), due.ids.end());
     return true;
   }
+  // `due` holds points that are to be measured again; a record that follows is that measurement.
   bool keep(Recorded&& recorded) {
     auto& [record, place] = recorded;
     older_.renew(record);
     const int64_t end = place.end();
+    // The record of a point that ended its job has no samples of its own. They are in the progress lines
+    // before it.
     if (record.ended_job && place.series.empty() && has_begun(record.id)) {
       record.samples = joined();
     } else if (load_ == Load::everything) {
@@ -476,6 +479,8 @@ void Journal::write_with_samples(const std::vector<Series>& samples,
   const int64_t num_lines_bytes = lines_.size(), num_samples_bytes = samples_.size();
   try {
     const SamplesPlace place = write_samples(samples);
+    // A line that is not durable may leave samples behind that are not synced. The next durable line syncs
+    // them before itself, even if it has no samples of its own.
     samples_are_synced_ = samples_are_synced_ && samples.empty();
     if (durable && !samples_are_synced_) {
       samples_.sync();
@@ -497,6 +502,7 @@ void Journal::append(const Environment& environment) {
   lines_.sync();
 }
 
+// The line is not synced here. The lines that callers append next are synced, and make it durable, too.
 void Journal::mark_due(const DueRule& is_due) {
   Due due;
   for (const auto& [id, known] : known_)

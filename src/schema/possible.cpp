@@ -15,6 +15,8 @@ namespace {
 
 constexpr int64_t kMostRepeats = std::numeric_limits<int32_t>::max();
 
+// Whether the axis accepts the number: as one of its named numbers, such as `largest` for a batch size, or
+// because it lies in the range. An axis without a range accepts every number.
 template <class Number>
 bool is_accepted(const AxisRow& axis, Number number) {
   for (const NamedNumber& named : axis.named)

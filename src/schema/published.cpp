@@ -49,7 +49,8 @@ class SeriesReader {
   void read(size_t point, std::vector<Series>& samples);
 
  private:
-  // Makes the window hold values [offset, offset + length).
+  // Makes the window hold values [offset, offset + length). Points are read in order, so the window is read
+  // ahead by several chunks.
   void fetch(int64_t offset, int64_t length);
 
   std::string name_;
@@ -73,6 +74,8 @@ void SeriesWriter::append(const Series* series) {
   ranks_.push_back(series ? series->rows : 0);
   if (!series) return;
   buffer_.insert(buffer_.end(), series->values.begin(), series->values.end());
+  // Only whole chunks are written, because HDF5 would have to decompress and compress a chunk that was
+  // written in part once more. finish() writes the rest.
   flush(buffer_.size() / h5::kChunkValues * h5::kChunkValues);
 }
 
@@ -231,6 +234,8 @@ Environment read_renewed(const OpenFile& file) {
   return environment;
 }
 
+// Samples go to the file as the records come, because together they may be larger than memory. The columns
+// are small and are written at the end.
 void write_file(const std::string& path, const std::function<Environment(const RecordSink&)>& records) {
   const h5::Id file = h5::create_file(path, kSealBytes);
   std::vector<RecordColumn> columns = make_columns();
@@ -254,7 +259,9 @@ void sync_file(const std::string& path) {
   if (::fsync(file.get()) != 0 && errno != EINVAL) throw SystemError(std::strerror(errno));
 }
 
-// Opens the file, checks it, calls read(file), and turns every error into one line for the user.
+// Opens the file, checks it, calls read(file), and turns every error into one line for the user. The seal is
+// checked before HDF5 opens the file, and the heaps of texts before HDF5 reads a text, because HDF5 may
+// crash on damaged ones.
 template <class Read>
 auto with_file(const std::string& path, Read read) {
   try {
@@ -277,6 +284,8 @@ auto with_file(const std::string& path, Read read) {
 }  // namespace
 
 void write_published(const std::string& study, const std::function<Environment(const RecordSink&)>& records) {
+  // The temporary name has no process id: the caller holds the lock on the study's journal or its
+  // reservation, so no other process writes it. What a killed writer left there is overwritten.
   const std::string temporary = study + ".tmp";
   try {
     write_file(temporary, records);

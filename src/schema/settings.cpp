@@ -91,6 +91,8 @@ bool is_handed_variable(std::string_view name) {
   return family != nullptr && family->is_handed && name != "OMP_NUM_THREADS" && name != "OMP_PROC_BIND";
 }
 
+// Returns what is wrong, or nothing. A value has no blanks, because the settings of a point are stored as
+// one text in which blanks separate them.
 std::string wrong_setting(const std::string& name, const std::string& value) {
   if (name == "threads") return wrong_flag(values::kThreads, value);
   if (name == "bind") return wrong_flag(Word{{"auto", "none"}}, value);

@@ -42,6 +42,7 @@ double preemptions_per_s(const Series& counts, const Series& window) {
 
 }  // namespace
 
+// The values are ordered [rank, step], so the first `columns` values are those of rank 0.
 std::vector<double> worst_of_ranks(const Series& series) {
   std::vector<double> worst(series.values.begin(), series.values.begin() + series.columns);
   for (int64_t rank = 1; rank < series.rows; ++rank) {

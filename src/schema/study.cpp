@@ -221,6 +221,8 @@ Study Study::resume(const std::string& given, const Environment& environment, co
     log_line(path + ": no study yet; starting a new one");
     return create(path, environment);
   }
+  // The study is published. It becomes a journal again that holds all of its records. The published file
+  // stays until the new one replaces it at the end, and the journal is what counts meanwhile.
   const Environment before = read_published_environment(path);
   const Environment latest = resumed(path, before, environment, goes_on);
   warn_of_other_suite(path, before, environment);
@@ -247,6 +249,8 @@ void Study::publish(const std::vector<std::string>& to_go) {
   const auto records = [&](const RecordSink& sink) {
     size_t num_read = 0;
     int64_t place = 0;
+    // A point may have several records. known() has the place of its latest one among all records, and
+    // `place` counts the records as they are read again. So exactly the latest records are written.
     auto scan = scan_journal(state_->path, Load::everything, [&](Record&& record) {
       if (known().at(record.id).place != place++) return;  // a later record replaces it
       ++num_read;
@@ -311,6 +315,8 @@ void write_study(const std::string& given, const Environment& environment,
             : fmt::format("{}: {} is there, so a job has reserved this name, or was killed before it "
                           "wrote; remove that file if none runs, or choose another output",
                           path, journal_path(path)));
+  // An empty journal reserves the name while the file is written. It is removed at the end, whether or not
+  // the file was written.
   struct Reservation {
     const std::string& path;
     ~Reservation() { release_study(path); }

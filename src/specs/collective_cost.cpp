@@ -16,6 +16,9 @@ std::vector<CollectiveTerms> collective_terms(Collective operation, Span span) {
   if (span.ranks < 2) return {CollectiveTerms{}};
   const CollectiveRow& row = collective(operation);
   const auto n = static_cast<double>(span.ranks), k = static_cast<double>(span.nodes);
+  // A ring passes through all ranks of a node before it goes on to the next node. A round has n - 1 steps:
+  // k - 1 of them go between nodes, and n - k stay inside. What crosses between nodes is
+  // spread over the links of all ranks of a node, so that each link carries 1 / (ranks per node) of it.
   const double across_factor = k > 1 ? 1 / span.ranks_per_node() : 0;
   const bool pair = row.rounds == 0;
   const double across = pair ? (k > 1 ? 1 : 0) : row.rounds * (k - 1);

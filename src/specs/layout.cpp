@@ -16,8 +16,9 @@ struct TensorPlace {
   bool is_tied;  // tied tensors are dealt first, so that both stages that have them deal them alike
 };
 
-// How much each of the ranks has that shard a copy of the model. An owner in the process group of experts
-// stands for several of these ranks, one for each part of the experts.
+// How much each of the ranks has that shard a copy of the model. There is a sum for each of these ranks.
+// Tensors of experts that ranks share are owned within a smaller process group: an index in it stands for
+// several ranks, one for each part of the experts, and each of these gets the tensor's size.
 class Loads {
  public:
   explicit Loads(const ShardingRanks& ranks)
@@ -33,6 +34,7 @@ class Loads {
     if (is_of_all(process_group)) {
       least = index_of_least(of_);
     } else {
+      // The owner's load is that of the fullest rank it stands for.
       std::vector<int64_t> of_owners(static_cast<size_t>(process_group.ranks));
       for (size_t rank = 0; rank < of_.size(); ++rank) {
         int64_t& most = of_owners[owner(process_group, rank)];
@@ -120,6 +122,8 @@ std::vector<GroupLayout> dim0_layout(const ModelTable& table, const ShardingRank
     place.process_group = ranks.of(group);
     for (const auto& parameter : group.parameters) {
       const int64_t rows = parameter.shape.empty() ? 1 : parameter.shape.front();
+      // Each rank gets the same number of rows, so that one all-gather or reduce-scatter moves the tensor
+      // in place. The rows that do not exist are padding.
       const int64_t numel = round_up(rows, place.process_group.ranks) * (parameter.numel() / rows);
       place.offsets.push_back(place.numel);
       place.segments.push_back({{place.numel, numel}});
@@ -140,6 +144,7 @@ std::vector<GroupLayout> whole_tensor_layout(const ModelTable& table, const Shar
     place.offsets.resize(parameters.size());
     place.process_group = ranks.of(table.groups[g]);
     for (size_t rank = 0; rank < static_cast<size_t>(place.process_group.ranks); ++rank) {
+      // One rank's tensors lie next to each other, so that one broadcast or reduce moves all of them.
       const int64_t begin = place.numel;
       for (size_t p = 0; p < parameters.size(); ++p) {
         if (owners[g][p] != rank) continue;
@@ -161,6 +166,8 @@ ModelTable with_persistent(ModelTable table, int64_t threshold, const std::vecto
                          {},
                          chunk.begin,
                          chunk.end - 1};
+    // A chunk of one block has nothing to gain: a group of that block alone would be gathered like any
+    // other.
     if (!is_root(persistent)) continue;
     for (auto& group : table.groups) {
       if (group.is_tied || group.has_own_experts() || group.first_block < chunk.begin ||
@@ -184,6 +191,9 @@ std::vector<size_t> backward_order(const ModelTable& table) {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     const auto& x = table.groups[a];
     const auto& y = table.groups[b];
+    // A gradient is complete after the backward of the first block that reads the group, and backward runs
+    // from the last block to the first. Among the groups of one first block, those that later blocks read
+    // too come last.
     return std::pair(-x.first_block, x.last_block) < std::pair(-y.first_block, y.last_block);
   });
   return order;
@@ -222,6 +232,7 @@ int64_t total_numel(const std::vector<GroupLayout>& layout) {
 int64_t largest_share(const std::vector<GroupLayout>& layout) {
   if (layout.empty()) return 0;
   int64_t everyone = 0;  // what every rank has of sharded segments
+  // Only process groups are left in a layout. That of experts differs from the others by its stride.
   ShardingRanks ranks(layout.front().process_group);
   for (const auto& place : layout)
     if (place.process_group.stride != ranks.all.stride) ranks.of_experts = place.process_group;

@@ -89,6 +89,9 @@ std::vector<int64_t> shared_out(int64_t elements, const std::vector<double>& sha
   std::vector<double> remainders(shares.size());
   int64_t left = elements;
   for (size_t j = 0; j < shares.size(); ++j) {
+    // Every receiver gets its share rounded down. What is left, less than one element for each receiver,
+    // goes to the receivers with the largest remainders; of equal ones the first is served first (stable
+    // sort).
     const double exact = sum == 0 ? 0 : static_cast<double>(elements) * shares[j] / sum;
     counts[j] = static_cast<int64_t>(exact);
     remainders[j] = exact - static_cast<double>(counts[j]);
@@ -126,6 +129,7 @@ Parts::Parts(Rows rows)
   ENSURE(std::ssize(rows_) == ranks_ || rows_.size() == 1, "parts between every two ranks");
   if (std::all_of(rows_.begin(), rows_.end(), [&](const auto& row) { return row == rows_.front(); }))
     rows_.resize(1);
+  // With one row for all, a receiver gets the same from each of the ranks.
   const int64_t senders = ranks_ / std::ssize(rows_);  // per row
   for (const std::vector<int64_t>& row : rows_) {
     ENSURE(std::ssize(row) == ranks_, "parts between every two ranks");
@@ -137,6 +141,8 @@ Parts::Parts(Rows rows)
   }
   sent_.resize(static_cast<size_t>(ranks_), sent_.front());
   for (int64_t rank = 0; rank < ranks_; ++rank) {
+    // A rank's own part is copied within the rank: it belongs to what the rank holds, but not to what it
+    // exchanges.
     const int64_t larger = std::max(sent_by(rank), received_by(rank));
     busiest_ = std::max(busiest_, larger);
     busiest_with_others_ = std::max(busiest_with_others_, larger - between(rank, rank));
@@ -179,6 +185,7 @@ Parts share_out(const Choice& parts, int64_t ranks, int64_t elements, const std:
       read_counts(parts.options.at("file").get<std::string>(), ranks, folder);
   std::vector<double> sums;
   for (const auto& row : shares) sums.push_back(std::accumulate(row.begin(), row.end(), 0.0));
+  // The sender with the largest sum sends all `elements`, and the others less in proportion to their sums.
   const double most = *std::max_element(sums.begin(), sums.end());
   if (most == 0) throw UsageError("parts counts: every count is 0, so nothing would be sent");
   Parts::Rows rows;

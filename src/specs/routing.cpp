@@ -17,6 +17,7 @@ namespace shardmark::specs {
 namespace {
 
 // Gives every expert at most `most`. What is too much goes to the others, in proportion to their shares.
+// Others may exceed the limit only then, so that this is repeated until nobody does.
 void cap(std::vector<double>& shares, double most) {
   std::vector<bool> full(shares.size());
   for (bool changed = true; changed;) {

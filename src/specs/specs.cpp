@@ -49,6 +49,8 @@ std::string patterns_of_token_files(const Options& options) {
   return patterns;
 }
 
+// The tensors of optimizer state for each parameter: the velocity, which exists only with momentum; and for
+// Adam the first and second moments.
 int64_t sgd_state(const Options& options) { return options.at("momentum").get<double>() == 0 ? 0 : 1; }
 int64_t adamw_state(const Options&) { return 2; }
 

@@ -44,8 +44,11 @@ double part_of(double elements, const CutElements& cut, const Split& split) {
   return elements - cut.by_channel - cut.by_token + cut.by_channel / tensor + cut.by_token / by_token;
 }
 
-// Adds the calls of regions to a block, with elements per sample, in the order in which forward and backward
-// make them.
+// Adds the calls of regions to a block, with elements per sample, in the order in which forward and
+// backward make them. Backward goes through the regions in reverse and makes the transposed operations:
+// with sequence_parallel a reduce-scatter of gradients where forward gathers tokens, and an all-gather
+// where forward reduce-scatters; without it, an all-reduce of the gradient of a region's input, for which
+// forward needs no call.
 class RegionCalls {
  public:
   explicit RegionCalls(const Split& split) : split_(split) {}
@@ -338,6 +341,8 @@ std::string uncuttable(const ModelTable& table, int64_t tensor, bool shares_expe
                     size = parameter.shape[static_cast<size_t>(parameter.cut->dim)];
       if (units > 0 && units % tensor != 0) return fmt::format("{} {}", units, parameter.cut->what);
       const int64_t each = (size + tensor - 1) / tensor;
+      // Parts are equally long, so that only the end of the last one may be padding. A last part without
+      // any element is refused.
       if (units == 0 && (tensor - 1) * each >= size)
         return fmt::format("{} {} in parts of {}", size, parameter.cut->what, each);
     }
@@ -389,6 +394,8 @@ double ExpertTokens::of_busiest(int64_t ranks) const {
 
 ExpertTokens::Rows ExpertTokens::once_per(int64_t parts) const {
   const int64_t tokens = copies / top_k;
+  // A rule says which experts a token goes to, so that rows are counted. If a router decides, or the tokens
+  // are too many to be counted, the expected number is taken.
   const bool is_drawn = !is_learned(routing) && tokens <= kMostDraws / std::max(experts, top_k);
   if (!is_drawn) {
     const double all = static_cast<double>(tokens) * distinct_parts(parts, experts, top_k);

@@ -52,6 +52,8 @@ std::vector<int64_t> cut_evenly(const std::vector<double>& weights, int64_t part
   const std::vector<int64_t> earliest = fill_from_back(weights, parts, cap);
   std::vector<int64_t> bounds = {0};
   for (int64_t part = 1; part < parts; ++part) {
+    // A part takes its equal share of the blocks that are left, as far as the cap allows. It must not end
+    // before `earliest`: the parts behind it could not hold the rest otherwise.
     const int64_t begin = bounds.back(), even = (count - begin) / (parts - part + 1);
     int64_t end = begin + 1;
     double sum = weights[static_cast<size_t>(begin)];
@@ -122,6 +124,7 @@ StageTable stage_table(const ModelTable& whole, const Split& split, const std::v
                   last = place[static_cast<size_t>(of_model.last_block)];
     if (first < 0 && last < 0) continue;
     GroupSpec& group = table.groups.emplace_back(of_model);
+    // A group that another stage reads as well is tied. Here it spans only the blocks that this stage has.
     group.is_tied = first < 0 || last < 0;
     group.first_block = first < 0 ? last : first;
     group.last_block = last < 0 ? first : last;
@@ -132,6 +135,7 @@ StageTable stage_table(const ModelTable& whole, const Split& split, const std::v
       table.buffers.back().block = place[static_cast<size_t>(buffer.block)];
     }
   table = split_table(std::move(table), split);
+  // The input of a block is the output of the block before it in the model, which another stage may have.
   for (size_t block = 1; block < place.size(); ++block)
     if (place[block] >= 0)
       table.blocks[static_cast<size_t>(place[block])].input_shape =

@@ -119,6 +119,8 @@ namespace {
 TokenRows rows_to_parts(const TokenExchange& exchange, bool is_once, int64_t parts, int64_t tokens) {
   TokenRows rows;
   rows.count.resize(static_cast<size_t>(parts));
+  // The copies are sorted by expert. Experts are in the order of the parts, so that the copies are sorted
+  // by part, too. If a token travels once to each part, its copies for one part have to follow each other.
   const std::shared_ptr<const std::vector<Copy>> by_expert = copies_of(exchange, tokens);
   const auto part_of = [&](const Copy& copy) { return copy.expert / (exchange.experts / parts); };
   std::vector<Copy> by_part;
@@ -131,6 +133,8 @@ TokenRows rows_to_parts(const TokenExchange& exchange, bool is_once, int64_t par
   int64_t last_part = -1;
   for (const Copy& copy : is_once ? by_part : *by_expert) {
     const int64_t part = part_of(copy);
+    // A further copy of the token for the same part: it travels with the row, whose weight in the sum
+    // grows.
     if (is_once && part == last_part && rows.token.back() == copy.token) {
       rows.weight.back() += copy.weight;
       continue;
@@ -164,6 +168,8 @@ TokenRows rows_within_node(const TokenRows& to_nodes, const TokenRows& to_ranks,
     const auto [begin, behind] = rows_of_part(to_ranks, rank);
     for (int64_t from = 0; from < nodes; ++from)
       for (size_t row = begin; row < behind; ++row) {
+        // Every sender has routed its tokens alike, so that each of the `nodes` ranks has sent equally many
+        // rows (from_one). They lie one sender after the other.
         rows.token.push_back(from * from_one + place[static_cast<size_t>(to_ranks.token[row])]);
         rows.weight.push_back(to_ranks.weight[row]);
       }
@@ -211,8 +217,12 @@ TokenTraffic token_traffic(const TokenExchange& exchange, int64_t ranks, int64_t
     const int64_t to_this = std::accumulate(to_rank.begin() + first, to_rank.begin() + end, int64_t{0});
     for (int64_t rank = first; rank < end; ++rank) {
       const int64_t own = to_rank[static_cast<size_t>(rank)];
+      // All ranks send alike. A rank sends to its node what goes to the other ranks there, and to other
+      // nodes the rest. It receives its own part from each rank of its node and of the others.
       Exchanged rows{to_this - own, all_to_ranks - to_this, (here - 1) * own, (ranks - here) * own};
       if (by_node) {
+        // By nodes, a rank exchanges rows for nodes with the ranks of its number there. It then has the
+        // rows of `nodes` senders, and hands them on to the other ranks of its node.
         const int64_t own_node = to_node[static_cast<size_t>(node)];
         rows = {nodes * (to_this - own), all_to_nodes - own_node, nodes * (here - 1) * own,
                 (nodes - 1) * own_node};
@@ -247,7 +257,8 @@ std::vector<int64_t> rows_once_per(const Choice& routing, const RoutedTokens& of
   return kept[key] = rows;
 }
 
-// A part is missed if all choices fall on the experts of the others.
+// The probability that a part is missed is that of drawing all top_k different experts from those of the
+// other parts: a product of shrinking fractions. The expected number of parts follows by linearity.
 double distinct_parts(int64_t parts, int64_t experts, int64_t top_k) {
   double missed = 1;
   for (int64_t i = 0; i < top_k; ++i)

@@ -197,6 +197,8 @@ int64_t largest_batch(const StepInput& input, double bytes) {
   const auto fits = [&](int64_t batch) {
     return activation_bytes(input, static_cast<double>(batch)) <= bytes;
   };
+  // Activations grow with the batch, so that the largest one is found by doubling and then halving the
+  // interval.
   int64_t most = 0, too_large = 1;
   for (; too_large < kMost && fits(too_large); too_large *= 2) most = too_large;
   while (too_large - most > 1) {

@@ -91,6 +91,8 @@ Decision decide(const StepInput& input, const DecisionInputs& around) {
   const bool any_fits = std::any_of(all.begin(), all.end(), [](const auto& c) { return c.fits; });
   for (size_t i = 1; i < all.size(); ++i) {
     const Candidate &best = decision.choice(), &next = all[i];
+    // Candidates come in order of simplicity. A later one replaces the best so far only if it fits and that
+    // one does not, or if it is faster by more than the tolerance. If none fits, the least memory wins.
     const bool better = !any_fits ? next.needed_bytes < best.needed_bytes
                         : best.fits != next.fits
                             ? next.fits
@@ -105,6 +107,7 @@ namespace automatic {
 namespace {
 
 std::pair<const Strategy&, StepInput> chosen(const StepInput& input) {
+  // Nothing fits into one byte, so that decide() takes the candidate that needs the least memory.
   const Choice choice = decide(input, {.memory_bytes = 1}).choice().strategy;
   StepInput as_chosen = input;
   as_chosen.options = choice.options;

@@ -68,6 +68,9 @@ const std::map<std::string, BesideSpec>& beside_specs() {
   return table;
 }
 
+// The kinds below are made when they are first asked for. The registries of models and strategies are
+// filled by objects of other files that are initialized before main() in no particular order, so that their
+// names would be incomplete if a kind were a global object.
 template <class Entries>
 std::vector<std::string> names_of(const Entries& entries) {
   std::vector<std::string> names;
@@ -142,6 +145,7 @@ const ChoiceKind& parts_kind() {
       "parts", names_of(specs::parts_specs()),
       [](const std::string& name) -> const OptionTable& { return specs::parts_specs().at(name).options; },
       [](const Choice& parts) {
+        // The constructor throws if the options contradict each other. The object itself is not needed.
         if (parts.name == "experts") specs::TokenExchange{parts};
       }};
   return kind;

@@ -39,6 +39,8 @@ class WholeParameters : public ShardingPolicy {
                : step.shards_of(whole_);
     for (size_t group = 0; group < whole_.size(); ++group) step.place_parameters(group, whole_[group]);
     gathers_.resize(whole_.size());
+    // Which groups publish() gathers follows from the training step, also in an evaluation. That one runs
+    // after a step, so that these groups have been gathered already.
     const std::vector<size_t> in_step = used_at(step.positions_of_step());
     for (size_t group = 0; group < whole_.size(); ++group) {
       is_published_.push_back(in_step[group] < kAhead);
@@ -183,6 +185,8 @@ void ShardedParameters::unshard_until(size_t end) {
 
 void ShardedGradients::before(const Position& at) {
   if (!at.begin.empty() && !at.units.empty()) {
+    // The two slots take turns. While the gradients of one block are reduced out of one slot, the next
+    // block's backward fills the other.
     Slot& next = slots_[next_++ % slots_.size()];
     for (const size_t unit : at.units) slot_of_[unit] = &next;
   }
@@ -190,6 +194,8 @@ void ShardedGradients::before(const Position& at) {
     if (is_of_several_chunks(group) && !begun_.insert(group).second) continue;
     const bool is_unit = std::count(at.units.begin(), at.units.end(), group) > 0;
     Slot& slot = *slot_of_[group];
+    // What the slot held is waited for and added to the shards first. A group of several chunks keeps
+    // adding to the same memory, so that it is zeroed once a step.
     add_up(slot);  // what was in the slot before
     const Slice whole = step_.unit_in(slot.memory, group);
     if (is_unit) step_.bind_gradients(group, whole);
@@ -245,6 +251,8 @@ std::vector<UnitUse> unit_uses(const std::vector<Position>& positions, int64_t n
   for (const Position& at : positions) {
     if (!at.uses_units()) continue;
     const auto block = static_cast<size_t>(at.action.block);
+    // Consecutive actions of one block, such as its recomputation and its backward, are one use of its
+    // parameters.
     if (!blocks.empty() && blocks.back() == block) {
       ++uses.back().num_actions;
       continue;

@@ -42,6 +42,10 @@ std::string place_before(const Program& program, size_t instruction) {
   return "its step begins";
 }
 
+// A communicator serves operations in the order in which they were started. The n-th operation that a stage
+// starts on it is therefore the n-th of every other stage that takes part, whatever the stages meant. If
+// the two do not match in kind and size, the programs are wrong, and the first such pair is reported. A
+// message has a channel for each pair of stages; a collective has one for all stages.
 Meeting* Meetings::start(End end, double now_s, double seconds) {
   const CollectiveCall& call = *end.call;
   const auto own = static_cast<int64_t>(end.stage);
@@ -69,6 +73,8 @@ std::string Meetings::unmet() const {
   return {};
 }
 
+// Operations of a channel begin one after the other: each when all its stages have started it, and the one
+// before has ended. The first one that lacks a stage holds up those behind it.
 void Meetings::end_all(Channel& channel) {
   for (; channel.num_ended < channel.meetings.size(); ++channel.num_ended) {
     Meeting& meeting = channel.meetings[channel.num_ended];

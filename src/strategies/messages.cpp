@@ -24,6 +24,8 @@ bool splits_backward(const std::vector<Position>& positions) {
 
 }  // namespace
 
+// There are four kinds of messages: outputs and gradients, each to the next or to the previous rank of the
+// ring. Every kind has one lane for each class of pairs.
 int64_t lane_of(int64_t from, int64_t to, int64_t stages, bool is_forward) {
   const bool goes_up = to == (from + 1) % stages;
   const int64_t pair = goes_up ? from : to;
@@ -38,6 +40,8 @@ Messages::Messages(StepBuilder& step) : step_(step), positions_(step.positions()
   if (std::none_of(chunks.begin(), chunks.end(),
                    [](const auto& chunk) { return chunk.receives || chunk.sends; }))
     return;
+  // An evaluation uses the memory of a training step. So slots are planned for the whole step, even if this
+  // program has forward alone.
   const std::vector<Position> of_step = step.trains() ? positions_ : step.positions_of_step();
   directions_ = {{.is_forward = true}, {.is_forward = false}};
   if (step.input().stage().placement == Placement::v)
@@ -93,7 +97,9 @@ int64_t Messages::numel_of(const Action& action, bool is_forward, bool is_receiv
   return each * step_.input().samples;
 }
 
-// Assigns to each receive of a step the first slot that is free when it starts.
+// Assigns to each receive of a step the first slot that is free when it starts. A receive starts when the
+// one before it has arrived (see receive()), so that its slot has to be free from that position on. The
+// slot is in use until the block's backward on this micro-batch, which reads it last.
 void Messages::plan(Direction& direction, const std::vector<Position>& positions, const std::string& name) {
   // The position after which a block's received input and output gradient are no longer read.
   const Compute last = splits_backward(positions) ? Compute::backward_weight : Compute::backward;
@@ -136,7 +142,8 @@ void Messages::start_receive(Direction& direction, size_t number) {
   direction.receives[number] = step_.receive(direction.slots[number], from, direction.is_forward);
 }
 
-// Waits for the next message and starts the receive after it.
+// Waits for the next message and starts the receive after it. So the next message travels while this
+// micro-batch computes. Only the first receive of a step is started here right before its wait.
 void Messages::receive(Direction& direction) {
   const size_t number = direction.num_received++;
   start_receive(direction, number);
@@ -145,6 +152,8 @@ void Messages::receive(Direction& direction) {
   step_.takes(direction.slots[number]);
 }
 
+// The block is about to write its output into one of the two slots. The send that left from that slot, two
+// messages ago, must have ended.
 void Messages::reserve(Direction& direction, const Position& at) {
   const size_t slot = direction.num_sent % 2;
   step_.wait(direction.sends[slot]);

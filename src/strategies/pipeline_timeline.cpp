@@ -41,6 +41,10 @@ struct PassOfPart {
 
 bool goes_back(Pass pass) { return pass == Pass::backward || pass == Pass::backward_input; }
 
+// Computes when each action begins and ends. An action begins when the action before it on its rank has
+// ended, and when the message that it needs has arrived. The rounds over all ranks go on until no rank gets
+// any further. The result does not depend on the order in which ranks are visited, because a time, once
+// known, is final. A rank that is not at its end after the last round waits for ever.
 class PipelineWalk {
  public:
   PipelineWalk(const std::vector<PipelineOrder>& orders, const PipelineCosts& costs, Placement placement)
@@ -67,8 +71,10 @@ class PipelineWalk {
     if (done == orders_[rank].size()) return {};
     return orders_[rank][done];
   }
-  // What an action needs from another part: the same pass through a neighbouring part. None at the ends of
-  // the model.
+  // What an action needs from another part: the same pass through a neighbouring part. A forward needs that
+  // of the part before, a backward that of the part after. None at the ends of the model, and none for
+  // backward_weight, which needs only what its own rank has. What an action needs of its own part, such as
+  // its forward, is not looked at here: wrong_on() checks that the rank does it earlier.
   std::optional<PassOfPart> needed(size_t rank, const PipelineAction& action) const {
     if (action.pass == Pass::backward_weight) return {};
     const int64_t own = size_.stage(static_cast<int64_t>(rank)).part(action.chunk);
@@ -78,6 +84,8 @@ class PipelineWalk {
   }
 
  private:
+  // When a pass through a part ends. A backward_input counts as a backward here: it computes the gradient
+  // that the part before it waits for.
   double& end_s(int64_t part, const PipelineAction& action) {
     auto& ends = goes_back(action.pass) ? backward_end_s_ : forward_end_s_;
     return ends[static_cast<size_t>(part * size_.micro_batches + action.micro_batch)];
@@ -117,6 +125,9 @@ struct Visits {
   std::optional<size_t>& of(Pass pass) { return at[static_cast<size_t>(pass)]; }
 };
 
+// Every chunk needs, for every micro-batch, one forward and then either one backward, or one backward_input
+// and after it one backward_weight. A message about a missing action also names the stage that would wait
+// for it.
 std::string wrong_visits(int64_t index, Visits& visits, PipelineAction about, const PipelineSize& size) {
   const auto said = [&](Pass pass) {
     about.pass = pass;
@@ -165,8 +176,9 @@ std::string wrong_on(int64_t index, const PipelineOrder& order, const PipelineSi
   return "";
 }
 
-// Follows from each waiting rank to the rank that it waits for, until it meets a rank again. The ranks from
-// there on are the cycle that deadlocks.
+// Follows from each waiting rank to the rank that has what it waits for. That rank waits as well, because
+// wrong_on() has found every action in its order, and it would have got there otherwise. After as many
+// steps as there are ranks, the walk is on a cycle. It is printed from there until it closes.
 std::string deadlock(const PipelineWalk& walk) {
   const auto after = [&](size_t rank) {
     return static_cast<size_t>(walk.size().rank_of(walk.needed(rank, *walk.waiting(rank))->part));
@@ -188,6 +200,8 @@ std::string deadlock(const PipelineWalk& walk) {
   return text + ": a deadlock";
 }
 
+// A pair of chunk and micro-batch is in flight from its forward to its backward. If backward is split, it
+// stays until backward_weight, which still reads the activations.
 int64_t most_in_flight(const std::vector<TimedAction>& actions) {
   int64_t now = 0, most = 0;
   for (const TimedAction& timed : actions) {
@@ -217,6 +231,7 @@ std::string wrong_between(const std::vector<PipelineOrder>& orders, Placement pl
     std::string wrong = wrong_on(index, orders[static_cast<size_t>(index)], size);
     if (!wrong.empty()) return wrong;
   }
+  // The durations are arbitrary: whether ranks deadlock depends on the orders alone.
   const PipelineCosts costs;
   PipelineWalk walk(orders, costs, placement);
   walk.run();

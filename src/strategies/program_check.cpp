@@ -13,7 +13,10 @@ namespace {
 
 using What = Instruction::What;
 
-// The memory that calls in flight use, by buffer: what they write, and what they only read.
+// The memory that calls in flight use, by buffer: what they write, and what they only read. A call in place
+// counts as a write alone. The search looks only at the first range from the slice's begin on and at the
+// range before it. That is enough for writes, because they never overlap each other: a call whose output
+// overlaps another one is refused when it starts.
 class InFlight {
  public:
   void add(const CollectiveCall& call) {
@@ -54,6 +57,10 @@ class InFlight {
   Ranges writes_, reads_;
 };
 
+// Runs the program symbolically, instruction by instruction: nothing is computed, but it is known which
+// calls are in flight, where each group is bound, and which group each slot holds. The program runs twice.
+// In the first step, a wait that comes before the start of its call is allowed, because it waits for the
+// call of the step before; in the second step that call must be in flight.
 class ProgramWalk {
  public:
   ProgramWalk(const Program& program, const ModelTable& model)
@@ -130,6 +137,7 @@ class ProgramWalk {
     state.has_started = state.in_flight = true;
     flying_.add(call);
     if (call.group) {
+      // The call brings a group into memory. Whatever was gathered into an overlapping range is lost.
       std::erase_if(contents_, [&](const auto& written) { return written.first.overlaps(call.out); });
       contents_.emplace_back(call.out, *call.group);
     }
@@ -149,6 +157,8 @@ class ProgramWalk {
   std::string compute(int64_t block, What what) {
     for (size_t group = 0; group < model_.groups.size(); ++group) {
       if (block < model_.groups[group].first_block || block > model_.groups[group].last_block) continue;
+      // The gradients of parameters are products of a block's inputs and of its outputs' gradients, so that
+      // backward_weight reads no parameters. Forward and backward_input add to no gradients.
       if (what != What::backward_weight) {
         if (parameters_[group].buffer < 0)
           return "no buffer is bound to the parameters of " + model_.groups[group].name;

@@ -22,6 +22,7 @@ class Hash {
   }
   template <class T>
   void add(const std::vector<T>& items) {
+    // The length is hashed, too. Otherwise an element that moved from one list to the next would not count.
     add(items.size());
     for (const T& item : items) add(item);
   }

@@ -27,6 +27,7 @@ double bytes_of(const Program& program, const Instruction& calls) {
 // For example "all_gather #12-14 of h.3".
 std::string calls_text(const Program& program, const Instruction& i, const ModelTable& model) {
   const CollectiveCall& first = program.calls[static_cast<size_t>(i.index)];
+  // A message moves one way. The exchange of a tied gradient has both sides, and is printed as send_recv.
   const bool is_message =
       first.what == Collective::send_recv && (first.in.numel == 0) != (first.out.numel == 0);
   std::string text = fmt::format("{} #{}",
@@ -72,6 +73,7 @@ std::string memory_text(const Program& program, const StepInput& input) {
         fmt::format("  {:<{}}  {:<10}  {:>10}\n", buffer.name, width, word_of(buffer.use),
                     format_bytes(static_cast<double>(buffer.numel * bytes_of(buffer.element, input.bytes))));
   const auto state = static_cast<double>(program.most_updated * input.bytes.master);
+  // The host then holds the state, and copies of the parameters and of their gradients, as in cost_of().
   if (program.offload)
     return text + fmt::format("  {:<{}}  {:<10}  {:>10}\n", "optimizer state and copies", width, "host",
                               format_bytes(state * static_cast<double>(2 + input.optimizer_elements)));
@@ -149,6 +151,7 @@ std::string to_text(const Program& program, const StepInput& input) {
   std::set<int64_t> in_flight;
   for (int step = 0; step < 2; ++step) {  // the second one shows what the first has left in flight
     for (const Instruction& i : program.instructions) {
+      // Only waits and starts number calls; `index` of other instructions is a block, group or bucket.
       for (int64_t c = i.index; i.is_communication() && c < i.index + i.count; ++c) {
         if (i.what == What::start) in_flight.insert(c);
         if (i.what == What::wait) in_flight.erase(c);

@@ -54,6 +54,9 @@ int64_t sharded_state_bytes(const Point& point) {
   int64_t sum = 0;
   for (int64_t stage = 0; stage < mesh.pipeline; ++stage)
     for (int64_t tensor = 0; tensor < mesh.tensor; ++tensor) {
+      // One rank of each stage and tensor index stands for all copies of this part of the model. The
+      // segments of its layout are whole, so that they count what all copies together write. Experts are
+      // the exception: each of the neighbours that share them has others.
       const RankStep step(point, stage * mesh.pipeline_group().stride + tensor);
       const Program program = strategy(t.strategy.name).step(step.input());
       const ModelTable& table = program.regrouped ? *program.regrouped : *step.part().table;

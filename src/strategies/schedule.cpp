@@ -101,6 +101,8 @@ std::vector<Position> positions(const Schedule& schedule, const specs::ModelTabl
     if (action.what == Compute::load) continue;
     const auto block = static_cast<size_t>(action.block);
     at.units = groups.units[block];
+    // Backward runs from the last block to the first. The gradient of a group therefore begins at the last
+    // block that reads the group, and is complete after the first one.
     if (at.adds_gradients()) at.begin = groups.last[block], at.complete = groups.first[block];
     for (const size_t group : groups.used[block]) {
       if (used[group]) continue;

@@ -20,7 +20,9 @@ using What = Instruction::What;
 using specs::Dimension;
 
 // The operations in flight as one queue, in seconds of work: how much was started, and how much of it is
-// done.
+// done. An operation ends when the work that had been started up to it is done, so that one number for each
+// operation is enough. An operation that was never started counts as done: in the first step, a wait for a
+// call of the step before takes no time. An operation of zero seconds ends together with the one before it.
 class Queue {
  public:
   explicit Queue(size_t num_operations) : ends_(num_operations, -std::numeric_limits<double>::infinity()) {}
@@ -41,6 +43,8 @@ class Queue {
       done_ += seconds;
       return;
     }
+    // Takes over the exact end instead of adding, so that is_done() compares equal numbers in spite of
+    // rounding.
     done_ = under_way_.front().end;
     under_way_.pop_front();
   }
@@ -139,6 +143,8 @@ class Rank {
     const auto& instructions = of_.program->instructions;
     bool is_farther = false;
     for (; !is_done(); is_farther = true) {
+      // The clock of a step starts before its first instruction. If that is a wait which was left half-way,
+      // the step has begun already.
       if (next_ == 0 && waited_for_ == 0) begin_step();
       if (next_ < instructions.size()) {
         if (!run(instructions[next_])) return is_farther;
@@ -163,8 +169,8 @@ class Rank {
     if (timed_ != nullptr) *timed_ = {of_.program, {}};
   }
 
-  // Operations between stages are matched by Meetings. In a program those inside a block follow it, although
-  // it has computed a share of its products while they were under way.
+  // Operations between stages are matched by Meetings. All other operations involve ranks that do the same
+  // at the same time as this one, so that nobody has to be waited for, and a queue tells when they end.
   bool is_shared(const CollectiveCall& call) const {
     return meetings_ != nullptr && call.dimension == Dimension::pipeline;
   }
@@ -181,6 +187,8 @@ class Rank {
       met_[index] = meetings_->start({stage_, &call, of_.program, next_}, now_s_, of_.operation_s[index]);
     else
       queues_.of(call).start(index, of_.operation_s[index], link_of(index));
+    // The program lists a block's calls behind the block. In truth the block has computed a share of its
+    // products (hidden_by) while the call was under way, so that this share of the call is done already.
     if (call.inside_block) queues_.of(call).advance(progress_ * call.inside_block->hidden_by * computed_s_);
   }
 
@@ -199,6 +207,7 @@ class Rank {
       seconds = queues_.advance_until_done(call, index);
       now_s_ += seconds;
     } else if (met_[index] != nullptr) {
+      // Another stage has not started its part yet. This rank stops here, and play_all() comes back to it.
       if (!met_[index]->began_s) return false;
       seconds = left_of(*met_[index]);
       pass(seconds, 1);
@@ -241,6 +250,8 @@ class Rank {
 };
 
 SimulatedStep mean_of(const std::vector<SimulatedRank>& stages, const std::vector<Rank>& ranks) {
+  // A step lasts from the moment at which the last stage begins it to the moment at which the last stage
+  // ends it. A stage that ends earlier waits for the others: the rest of the step is pipeline waiting.
   double began_s = 0, ended_s = 0;
   for (const Rank& rank : ranks) {
     began_s = std::max(began_s, rank.before_last_s());

@@ -47,6 +47,9 @@ std::vector<SlotUse> plan_slots(const std::vector<size_t>& blocks, int64_t num_s
     const auto next_use = [&](const std::optional<size_t>& held) {
       return held ? next_uses.from(now, blocks[*held]) : blocks.size();
     };
+    // A block that still lies in a slot stays there. Otherwise it takes the slot whose block is needed
+    // last; an empty slot counts as one whose block is never needed, and the first of several equal ones is
+    // taken. The uses between `now` and `use` keep their slots, because they come sooner than all others.
     auto slot = std::find_if(last.begin(), last.end(), [&](const std::optional<size_t>& held) {
       return held && blocks[*held] == blocks[use];
     });

@@ -27,6 +27,8 @@ std::vector<StagesCost> costs_of(const Stages& stages, double samples) {
     traffic_bytes += costs.back().cost.traffic_bytes / static_cast<double>(stages.programs.size());
     num_operations = std::max(num_operations, costs.back().cost.num_operations);
   }
+  // Memory is that of each stage. Traffic and operations are those of the whole pipeline, the same for all
+  // stages.
   for (StagesCost& one : costs) {
     one.cost.traffic_bytes = traffic_bytes;
     one.cost.num_operations = num_operations;

@@ -25,6 +25,8 @@ StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Sch
     if (specs::is_root(input_.model.groups[group])) roots_.push_back(group);
   program_.strategy = std::move(strategy);
   program_.layout = std::move(layout);
+  // The groups that only one block uses share a slot, one behind the other. Root groups have slots of their
+  // own.
   std::vector<int64_t> ends(input_.model.blocks.size());  // of the units so far in the slot of each block
   for (size_t group = 0; group < program_.layout.size(); ++group) {
     const specs::GroupSpec& spec = input_.model.groups[group];
@@ -41,6 +43,9 @@ StepBuilder::StepBuilder(std::string strategy, const StepInput& input, const Sch
   program_.stages = input.mesh.pipeline;
   program_.copies = input.all();
   program_.experts = input.mesh.expert_group();
+  // All reductions are sums, and so are the gradients of several micro-batches. Backward therefore starts
+  // from 1 / (ranks x micro-batches), which makes the sum the gradient of the mean loss without a division
+  // later.
   program_.gradient_scale = 1.0 / static_cast<double>(input.ranks * input.accumulation);
 }
 
@@ -70,6 +75,8 @@ std::vector<Slice> StepBuilder::allocate_groups(std::string name, Use use, Eleme
 
 ModelShards StepBuilder::allocate_shards(std::string name, Use use, Element element,
                                          const std::vector<GroupLayout>& layout) {
+  // The shards of all groups follow each other without gaps. The length of the buffer is known only at the
+  // end.
   Slice next = allocate(std::move(name), use, element, 0);
   ModelShards shards{layout, {}};
   for (const GroupLayout& place : layout) {
@@ -222,6 +229,8 @@ Operations StepBuilder::start(std::vector<CollectiveCall> calls) {
 }
 
 Operations StepBuilder::unshard(size_t group, Slice whole, const ModelShards& shards) {
+  // A segment that one rank owns (whole tensors of zero3) is broadcast by that rank. A segment that is cut
+  // into equal shards is all-gathered.
   const GroupLayout& layout = shards.layout[group];
   const Shard& shard = shards.of[group];
   // If the shard has the element type of `whole`, it is sent as it is. Otherwise it is first converted into
@@ -266,6 +275,8 @@ Operations StepBuilder::all_reduce(const Shard& slices, ProcessGroup process_gro
 }
 
 Operations StepBuilder::sum_over_replicas(size_t group, const Shard& shard) {
+  // Replicas are the ranks that own the same shard: those at the same place in every sharding group. They
+  // are as far apart as such a group spans.
   const ProcessGroup& sharded = program_.layout[group].process_group;
   const int64_t span = sharded.ranks * sharded.stride;
   const ProcessGroup replicas{all().ranks * all().stride / span, span};
@@ -298,6 +309,8 @@ void StepBuilder::wait(Operations& operations) {
   operations.count = 0;
 }
 
+// The wait is empty until fill_in() is called. finish() removes it if that never happens, as in an
+// evaluation.
 size_t StepBuilder::wait_for_step_before() {
   add({What::wait, 0, 0});
   return program_.instructions.size() - 1;
@@ -519,7 +532,9 @@ void StepBuilder::set_gradients(std::vector<Shard> gradients, ProcessGroup shard
     packed_ = allocate("gradients over tokens", Use::transient, Element::master, shared);
 }
 
-// Walks over the schedule and asks each policy before and after every action.
+// Walks over the schedule and asks each policy before and after every action. Messages are a policy, too,
+// and come last before an action and first after it. An output or gradient is therefore sent before the
+// reductions of the same block start: another stage waits for it.
 Program write_step(StepBuilder& step, std::initializer_list<ShardingPolicy*> sharding) {
   Messages messages(step);
   std::vector<ShardingPolicy*> policies = sharding;

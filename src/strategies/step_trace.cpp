@@ -102,6 +102,8 @@ std::string trace_events(const ModelTable& model, int64_t rank, const std::strin
   for (const TimedStep& step : steps) {
     if (step.times.empty()) continue;
     const Program& program = *step.program;
+    // A call may start in one step and be waited for in the next one, so that `started` outlives a step.
+    // The numbers of calls mean something else in another program, such as an evaluation.
     if (std::exchange(last, &program) != &program) started.clear();
     std::optional<Phase> phase;
     double phase_begin_s = 0;

@@ -22,6 +22,8 @@ StepTraffic step_traffic(const Program& program) {
 }
 
 StepTraffic step_traffic(const std::vector<Program>& stages) {
+  // The numbers of operations are those of one stage, so that those of the phases add up to
+  // Cost::num_operations. Bytes are means over all stages.
   const auto starts_most = std::max_element(stages.begin(), stages.end(), [](const auto& a, const auto& b) {
     return a.calls.size() < b.calls.size();
   });

@@ -210,6 +210,7 @@ std::string serving_impossible(const Point& point, Serving serving) {
 std::string layout_warning(const Point& point) {
   const TrainingPoint& t = point.training;
   const PipelineSchedule& schedule = pipeline_schedule(t.schedule.name);
+  // The number of micro-batches that fills the pipeline; for placement v as in schedules/zero_bubble_v.cpp.
   const int64_t filled = schedule.placement == Placement::v ? 2 * t.pipeline - 1 : t.pipeline;
   if (t.accumulation >= filled) return {};
   const auto orders = schedule.orders(t.pipeline, chunks_of(t), t.accumulation);

@@ -74,6 +74,9 @@ Environment describe_environment(const HostGroup& world, at::Device device, cons
 
 namespace {
 
+// The time that the launcher took is the start of this process less the moment at which launch started the
+// launcher. That moment is from the clock of launch's node. If the clocks of two nodes differ so much that
+// the result is negative, it says nothing.
 StartTimes start_of(const HostGroup& world, const MpiSession& session) {
   const std::vector<double> slowest = world.max(std::vector<double>{session.program_s(), session.init_s()});
   StartTimes start{.program_s = slowest[0], .mpi_s = slowest[1]};
@@ -100,6 +103,8 @@ Resources describe_resources(const HostGroup& world, const MpiSession& session, 
   resources.num_cores = mine < online ? std::min(online, mine * local_ranks) : online;
   for (const auto& precision : precisions) {
     world.barrier();
+    // All ranks measure at the same time, as they also compute at the same time in training. Ranks agree on
+    // a precision that one of the devices lacks, because what follows is collective.
     const double own = measure_peak_flops(device, precision);
     if (world.max(static_cast<int64_t>(std::isnan(own))) != 0) continue;  // a device has no such products
     const auto all = world.gather(std::vector<double>{own});

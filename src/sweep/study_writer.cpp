@@ -39,6 +39,8 @@ void StudyWriter::end(const Record& record) {
   study_->append(record);
 }
 
+// Called by the watchdog's thread. The thread that measures may be in the middle of a write and hang there
+// with the lock, so that the wait for it is short.
 void StudyWriter::time_out(const std::string& reason) {
   const std::unique_lock lock(writing_, std::chrono::seconds(1));
   if (!lock || !under_way_) return;

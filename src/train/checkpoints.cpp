@@ -30,6 +30,9 @@ nlohmann::ordered_json to_json(const RunIdentity& identity) {
           {kSettings, identity.settings}};
 }
 
+// Returns the run that the metadata describe, checked against the keys and types that this program writes,
+// so that the callers need no checks. `content` and `settings` came later: files of earlier versions have
+// neither.
 nlohmann::ordered_json run_of(const SafetensorsFile& checkpoint) {
   const auto found = checkpoint.metadata().find(kRun);
   if (found == checkpoint.metadata().end())
@@ -72,6 +75,9 @@ std::vector<Checkpoints::Found> Checkpoints::found() const {
   return files;
 }
 
+// The lock is on the directory itself, and ends when the returned file is closed or the process dies. A
+// file system without locks leaves the directory unguarded. Temporary files can be removed once the lock is
+// held: their writer is gone.
 File Checkpoints::claim() const {
   std::error_code error;
   fs::create_directories(directory_, error);
@@ -96,6 +102,8 @@ void Checkpoints::start() const {
                     directory_, files.front().step));
 }
 
+// A checkpoint always has a checksum, so that one without it was damaged. The older of the two kept files
+// is what a run falls back on if the newest one is damaged.
 std::optional<SafetensorsFile> Checkpoints::newest() const {
   const auto files = found();
   std::string trouble;
@@ -120,6 +128,7 @@ std::string Checkpoints::write(int64_t step, const RunIdentity& identity, const 
   run["step"] = step;
   const std::string path = fmt::format("{}/{}{:09}{}", directory_, kFirst, step, kLast);
   std::string trouble = write_state(path, setup, State::all, {{"format", "pt"}, {kRun, run.dump()}}, writes);
+  // Old files go only after the new one is complete and on the disk.
   if (writes && trouble.empty()) remove_old(step);
   return trouble;
 }
@@ -144,6 +153,8 @@ int64_t step_of(const SafetensorsFile& checkpoint) { return run_of(checkpoint).a
 int64_t global_batch_of(const SafetensorsFile& checkpoint) { return run_of(checkpoint).at("global_batch"); }
 
 void check_identity(const SafetensorsFile& checkpoint, const RunIdentity& identity) {
+  // Model, data, optimizer, seed, batch and samples decide which numbers a run computes: they must be
+  // equal. Settings may be changed on purpose, so that they are only reported.
   const auto before = run_of(checkpoint), now = to_json(identity);
   for (const auto& [key, value] : now.items())
     if (key != kContent && key != kSettings && before.at(key) != value)

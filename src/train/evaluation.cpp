@@ -36,6 +36,9 @@ Evaluation evaluate(Model& model, Executor& executor, Communicator& comm, const 
   // Every rank evaluates equally many batches of equal size, because blocks and pipeline messages contain
   // collectives. Samples that only fill up the last batch do not count.
   for (int64_t round = 0; round < most_batches && source.size() + round * together < end; ++round) {
+    // Held-out samples have the numbers behind those to train on. In each round every copy of the model
+    // takes the next batch_size of them, in the order of the copies. Ranks of one copy evaluate the same
+    // samples.
     const int64_t first = source.size() + round * together + mesh.data_index_of(comm.rank()) * batch_size;
     const int64_t count = std::clamp<int64_t>(end - first, 0, batch_size);
     std::vector<Draw> samples;

@@ -27,6 +27,8 @@ constexpr const char *kCheckpointWrite = "checkpoint_write", *kCheckpointRead = 
 
 }  // namespace
 
+// A step is over when its slowest rank is done. So the maximum is taken for each step, and not of the
+// ranks' sums.
 double Curves::slowest_s(size_t num_steps) const {
   double sum = 0;
   const size_t end = step_s.front().size();
@@ -62,6 +64,8 @@ std::vector<Series> Curves::series(const Sizes& after) const {
   return found;
 }
 
+// Steps and evaluations up to last_step are taken, and later ones are cut off, because those steps are done
+// again. If one of these series is missing or too short, there is nothing to go on from.
 std::optional<Curves> Curves::of(const Record& record, int64_t last_step) {
   Curves curves;
   curves.first_step = record.measures.first_step;

@@ -171,6 +171,8 @@ Record Run::train() {
   while (verdict.ok() && num_done_ < options_.num_steps) {
     stopped = group_.max(static_cast<int64_t>(stop_requested())) != 0;  // one decision of all ranks
     if (stopped) break;
+    // What follows the step is decided from numbers that are the same on all ranks, because settling,
+    // evaluating and writing are collective.
     const int64_t done = num_done_ + 1;
     const bool last = done == options_.num_steps;
     const bool evaluates = options_.run.eval_batches != 0 && (last || every(options_.run.eval_every, done));
@@ -200,6 +202,8 @@ Record Run::train() {
   return record;
 }
 
+// A step of a GPU is only enqueued here. Losses and norms stay on the device until settle(), so that the
+// host does not wait for each step.
 void Run::step(bool wants_norm) {
   comm_.set_timeline(&setup_.executor->recorder().timeline());
   const double rate = options_.schedule.at(num_done_);
@@ -224,6 +228,8 @@ Verdict Run::settle() {
 
   const auto count = std::ssize(pending_.losses);
   const at::Tensor on_host = at::stack(pending_.losses).to(at::kCPU, at::kDouble);
+  // Each rank sends the losses of its pending steps and then their durations: keep() takes them apart. A
+  // rank's loss is the mean over its own samples.
   std::vector<double> values(on_host.data_ptr<double>(), on_host.data_ptr<double>() + count);
   Verdict verdict = check_losses(values, count);
   for (const RecordedStep& step : steps) values.push_back(step.seconds());
@@ -250,6 +256,8 @@ Verdict Run::check_losses(const std::vector<double>& losses, int64_t count) cons
   for (int64_t i = count - 1; i >= 0; --i)
     if (!std::isfinite(losses[static_cast<size_t>(i)])) first = before + i;
   const int64_t size = group_.size();
+  // Step and rank are packed into one number, so that one maximum of negative numbers finds the earliest
+  // step and, for that step, the lowest rank. Ranks without such a loss send a step behind the last one.
   const int64_t worst = -group_.max(-(first * size + group_.rank()));
   const int64_t step = worst / size;
   if (step < num_done_)
@@ -273,6 +281,8 @@ Verdict Run::check_state() {
   });
 }
 
+// `all` has a row for each rank: the losses of the steps, then their durations. Ranks have equally many
+// samples in a step, so that the loss of a step is the plain mean over ranks.
 void Run::keep(const std::vector<double>& all, int64_t count) {
   const auto ranks = static_cast<size_t>(group_.size());
   const auto steps = static_cast<size_t>(count);
@@ -308,6 +318,9 @@ Verdict Run::evaluate() {
   return {};
 }
 
+// A step gets one checkpoint, and none is written before a step was done. The study is written first and
+// durably: a later launch may go on from this checkpoint, and then needs the curves up to here. An error is
+// known to rank 0 alone. It is only reported, because the run itself is not impaired.
 void Run::write_checkpoint() {
   if (options_.run.checkpoint.empty() || checkpoint_at_ == num_done_ || num_done_ == first_step_) return;
   heartbeat_.stage("checkpoint");

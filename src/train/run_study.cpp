@@ -47,7 +47,9 @@ RunStudy::RunStudy(const std::string& path, const Environment& environment, cons
 
 RunStudy::~RunStudy() { watchdog_.on_finding({}); }
 
-// Sets the record's id, and takes over the curves that the study already holds.
+// Sets the record's id, and takes over the curves that the study already holds. If the record of this
+// configuration does not reach first_step, the run starts a record of its own, with the next repeat number:
+// the steps before it are unknown then.
 void RunStudy::take_over(int64_t first_step) {
   StudyData study = read_study(path_);
   require_runs(path_, study);

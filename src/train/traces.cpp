@@ -77,6 +77,8 @@ constexpr int64_t kTracedSteps = 3, kStepsBefore = 5;
 Traces::Traces(std::string directory, int64_t first_step, int64_t num_steps, const HostGroup& group,
                TrainingSetup& setup, at::Device device, Lines& lines)
     : directory_(std::move(directory)), group_(group), setup_(setup), device_(device), lines_(lines) {
+  // The profiler's steps come after kStepsBefore others, or at the end of a shorter run. The recorder's
+  // steps lie right before them if there are any, so that the profiler does not slow them down.
   profile_to_ = std::min(first_step + kStepsBefore + kTracedSteps, num_steps);
   profile_from_ = std::max(first_step, profile_to_ - kTracedSteps);
   record_to_ = profile_from_ > first_step ? profile_from_ : profile_to_;

@@ -78,6 +78,7 @@ Word words_of(std::vector<std::string> known, const Synonyms& synonyms) {
   return {std::move(known)};
 }
 
+// A word of nccl-tests becomes the name of this program. "all" becomes all names.
 std::vector<std::string> translate(const std::string& word, const std::vector<std::string>& known,
                                    const Synonyms& synonyms) {
   if (word == "all") return known;
@@ -177,6 +178,9 @@ class Bench {
         Heartbeat& heartbeat)
       : flags_(flags), world_(world), comm_(comm), resources_(resources), heartbeat_(heartbeat) {}
 
+  // Measures a point in this order: buffers, verification, warm-up, timed operations. The counters of the
+  // network are read around the timed operations alone. Each rank times its own operations, and the time of
+  // an operation is that of its slowest rank (summarize).
   Record measure(const Point& point) {
     heartbeat_.begin_point(brief_text(point));
     Record record;
@@ -217,6 +221,7 @@ class Bench {
   }
 
  private:
+  // All ranks begin together, with idle devices, and start the operations one after the other.
   std::vector<double> run_window(Workload& workload, int64_t num_steps) {
     synchronize(comm_.device());
     world_.barrier();
@@ -271,7 +276,11 @@ struct Totals {
   }
 };
 
-// `study` is set on rank 0, and only where one is wanted.
+// Measures a size out of place, and in place if the operation has such a form, and prints both as one line.
+// The count is that of nccl-tests: the elements of one rank's part if the message is cut into a part for
+// each rank. The printed size is that of all parts, so it is smaller than what was asked for if the ranks do
+// not divide it. All ranks measure; only rank 0 prints and records. `study` is set on rank 0, and only where
+// one is wanted.
 void measure_line(const SizeSweep& sweep, Bench& bench, Point point, int num_ranks, bool prints,
                   Totals& totals, std::optional<Study>& study) {
   const int64_t element = specs::dtype_bytes(point.collective.dtype);

@@ -93,6 +93,8 @@ bool is_crowded(const std::vector<doctor::RankFacts>& ranks) {
   for (const doctor::RankFacts& rank : ranks) {
     Machine& machine = machines[rank.machine];
     ++machine.ranks;
+    // Ranks that may run on the same processors share their cores, which count once. Unknown cores count as
+    // none.
     if (machine.seen.insert(rank.cpu.allowed).second) machine.cores += std::max<int64_t>(rank.cpu.cores, 0);
   }
   return std::any_of(machines.begin(), machines.end(),
@@ -119,6 +121,7 @@ std::vector<LinkReport::Test> LinkReport::tests() const {
   return all;
 }
 
+// Notes are not counted: they call nothing slow.
 size_t LinkReport::num_bad() const {
   size_t count = 0;
   for (const Test& test : tests()) count += test.verdicts->wrong.size() + test.verdicts->slow.size();
@@ -133,6 +136,9 @@ LinkReport measure_links(const WorldFlags& flags, const Ranks& ranks, const Pref
   options.device = ready.device;
   options.heartbeat = &ranks.heartbeat();
   LinkReport report;
+  // All ranks measure the pairs. Then rank 0 runs the function below, which judges the pairs and decides on
+  // all further exchanges, and the other ranks take part in each exchange (lead_exchanges). So only rank 0
+  // has results.
   const auto measure_all = [&] {
     doctor::PairTest test = machine::measure_pairs(*ranks.world, options);
     machine::lead_exchanges(*ranks.world, options, [&](doctor::Exchange exchange) {
@@ -144,6 +150,8 @@ LinkReport measure_links(const WorldFlags& flags, const Ranks& ranks, const Pref
       report.pairs = doctor::report_pairs(test, hosts);
       const bool in_node = test.in_nodes.groups.size() == 1;
       const doctor::Phase& pairs = in_node ? test.in_nodes : test.across;
+      // Exchanges across cuts are smaller if the usual pair would take more than 0.1 s, so that tests of
+      // slow networks end soon.
       exchange.bytes = doctor::exchange_bytes(median(pairs.groups.front().bytes.measured()));
       doctor::Members members = members_of(test.in_nodes.groups, ready.ranks);
       std::vector<doctor::CutSpeed> cuts;
@@ -152,6 +160,7 @@ LinkReport measure_links(const WorldFlags& flags, const Ranks& ranks, const Pref
       report.cuts = doctor::report_cuts(members, std::move(cuts), in_node, test.crowded);
       if (!tests.halve) return;
       const doctor::Halving found = doctor::halve(members, exchange, test.crowded);
+      // cuts_of() looks switches up by the names of members, which are host names until here.
       for (doctor::Member& member : members)
         member.name = in_node ? member.name : with_switch(member.name, tests.switches);
       report.halving = doctor::report_halving(members, found, in_node);

@@ -34,6 +34,8 @@ std::string memory_text(const RankFacts& rank) {
          (node.limit_bytes > 0 ? fmt::format(", {} by cgroup", bytes_text(node.limit_bytes)) : "");
 }
 
+// There are three cases: no driver shows a GPU; the driver shows GPUs, but the rank computes on the CPU; the
+// rank computes on a GPU.
 std::string gpus_text(const RankFacts& rank) {
   const auto& gpu = rank.gpu;
   if (gpu.in_node == doctor::kUnknown && gpu.visible == 0)
@@ -78,7 +80,8 @@ class MachineRows {
     table_.rows.push_back(
         {{what, what}, {found, found}, {where, where.empty() ? OptionValue() : OptionValue(where)}});
   }
-  // Adds a row for each distinct value, with the nodes that have it.
+  // Adds a row for each distinct value, with the nodes that have it. The first rank of each node speaks for
+  // the node. If all nodes agree, the row names none.
   void add(const std::string& what, std::string (*text)(const RankFacts&)) {
     std::vector<std::pair<std::string, std::vector<std::string>>> values;
     for (const RankFacts& rank : world_) {
@@ -97,7 +100,8 @@ class MachineRows {
   const std::vector<RankFacts>& world_;
 };
 
-// Adds the load by other processes, on the busiest node.
+// Adds the load by other processes on the busiest node: the one on which they take the largest share of the
+// processors.
 void add_load(MachineRows& rows, const std::vector<RankFacts>& world) {
   const std::vector<doctor::NodeLoad> loads = doctor::node_loads(world);
   const auto busiest = std::max_element(loads.begin(), loads.end(), [](const auto& a, const auto& b) {
@@ -176,6 +180,7 @@ std::string findings_text(const std::vector<doctor::Finding>& findings, size_t n
   for (const doctor::Finding& finding : findings)
     text += fmt::format("{:<7} {}: {}\n{:<7} fix: {}\n", to_text(finding.severity), ranks_text(finding.ranks),
                         finding.what, "", finding.fix);
+  // Notes are printed, but there is nothing to fix in them.
   const auto ill = std::count_if(findings.begin(), findings.end(), [](const doctor::Finding& finding) {
     return finding.severity != doctor::Severity::note;
   });
@@ -198,6 +203,8 @@ JUnitSuite doctor_tests(const std::vector<doctor::RankFacts>& world,
                         const std::optional<LinkReport>& links) {
   using Outcome = JUnitCase::Outcome;
   JUnitSuite suite{"shardmark doctor", {{"ranks", fmt::format("{}", world.size())}}, {}};
+  // Every check is a test case, also one that found nothing, so that CI shows what was checked. Errors and
+  // warnings make it fail; notes do not.
   for (const doctor::Check& check : doctor::kChecks) {
     JUnitCase result{check.name};
     for (const doctor::Finding& finding : findings) {

@@ -54,6 +54,8 @@ void LiveMetrics::begin(const Point& point) {
   write();
 }
 
+// Reading takes longer as the study grows. So the next reading waits until the last one was at most the
+// allowed share of the time since then. The last reading, after the sweep, does not wait.
 void LiveMetrics::read_points() {
   const double begin_s = since_1970_s();
   if (progress_.is_running && begin_s - read_s_ < reading_s_ / kReadingShare) return;

@@ -56,6 +56,8 @@ void add_findings(const Preflight& checked, NodeTests& tests) {
 
 }  // namespace
 
+// The tests are collective, so all ranks must have the same settings, even if nodes have different copies of
+// the suite. Only rank 0 reads the baseline, so its path is not sent.
 std::optional<Acceptance> agreed_acceptance(const HostGroup& world, const Suite& suite) {
   if (world.broadcast(static_cast<int64_t>(suite.accept.has_value()), 0) == 0) return std::nullopt;
   Acceptance agreed = suite.accept.value_or(Acceptance());

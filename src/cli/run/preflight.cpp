@@ -40,6 +40,7 @@ bool threads_are_pinned() {
 
 machine::Bound bind(const WorldFlags& flags, const machine::Topology& topology, const HostGroup& world,
                     at::Device device) {
+  // This is collective, so it comes before the decision, which need not be the same on all ranks.
   const HostGroup node = world.split(world.first_rank_on_node(), world.rank());
   if (flags.bind == "none" || threads_are_pinned()) return {"nobody", /*refused=*/true};
   return machine::bind_ranks(topology, node, device);
@@ -59,6 +60,7 @@ Preflight gather_facts(const WorldFlags& flags, const Ranks& ranks, const std::s
   given.gpus_refused = flags.device == "cpu";
   given.gpus_wanted = flags.device == "cuda";
   given.bound = bind(flags, topology, world, found.device);
+  // Threads are set after the binding, because their number depends on the cores that the rank may use.
   together(world, [&] { set_threads(flags, session.local_size(), found.device); });
   given.threads = at::get_num_threads();
   given.revision = revision();

@@ -57,6 +57,8 @@ std::vector<Point> points_of_this_start(const std::vector<Point>& plan, const Wo
                                         const std::string& suite, int64_t repetition) {
   const Settings here = settings_here(plan, flags);
   const std::vector<std::string> all = settings_of(plan);
+  // Nobody tells a process which combination of settings it was started for. It takes the first one of the
+  // suite that equals what it has.
   for (const std::string& settings : all)
     if (is_of_start(settings_from_text(settings), here)) return points_of(plan, settings, suite, repetition);
   const Settings first = settings_from_text(all.front());

@@ -119,6 +119,8 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   // First, because CLI11 handles options in this order, so that flags override the file.
   add_file(app, flags);
+  // `places` has the place in the file of each key. A flag that replaces the key removes its place, so that
+  // errors about the value name the flag and not the file.
   const auto goes_over_file = [&flags](CLI::Option* option, const std::string& key) {
     return option->each([&flags, key](const std::string&) { flags.places.erase(key); });
   };

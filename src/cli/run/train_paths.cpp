@@ -53,6 +53,9 @@ std::vector<std::string> files_read(const TrainFlags& flags, const Point& point)
 void check_paths(const TrainFlags& flags, const Point& point) {
   const std::vector<Written> written = files_written(flags, point.ranks);
   const std::vector<std::string> read = files_read(flags, point);
+  // Every path is resolved to the place where the file really is. Two files at one place are refused, and so
+  // is a file that has the name of a checkpoint in the folder of checkpoints, or the place of a folder that
+  // is written.
   std::map<fs::path, const Written*> known;
   for (const Written& file : written) {
     const fs::path place = same_file(follow_links(file.path));

@@ -135,6 +135,9 @@ void together(const HostGroup& world, const std::function<void()>& body) {
     trouble = std::string("failed: ") + error.what();
     status = kSystem;
   }
+  // One maximum tells all ranks the worst status and who prints. The status is the high digit of a number in
+  // base `size`, and the rank, counted from the last one, is the low digit. So the maximum belongs to the
+  // lowest of the ranks with the worst status.
   const int64_t size = world.size();
   const int64_t mine = status * size + (status == kDone ? 0 : size - 1 - world.rank());
   const int64_t worst = in_step(

@@ -132,6 +132,9 @@ NodeMap gather_node_map(const HostGroup& world, const std::string& host) {
   return make_node_map(all_gather(world, host), all_gather(world, world.first_rank_on_node()));
 }
 
+// The first rank creates the memory under a name that no other job uses, and the others open it after the
+// barrier. The name is removed when all ranks have tried to map the memory, which the maximum tells. From
+// then on the kernel frees it with its last process.
 std::shared_ptr<HeartbeatPage[]> share_pages(const HostGroup& node) {
   const auto count = static_cast<size_t>(node.size());
   const std::string name = "/" + shared_name_prefix() +

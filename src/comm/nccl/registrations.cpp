@@ -10,6 +10,8 @@
 namespace shardmark {
 namespace {
 
+// Compares the objects that two pointers belong to. This also works if one of the objects is gone, and then
+// never takes a new communicator at the same address for the old one.
 bool is_same(const std::weak_ptr<Registrar>& a, const std::shared_ptr<Registrar>& b) {
   return !a.owner_before(b) && !b.owner_before(a);
 }
@@ -33,6 +35,8 @@ void Registrations::remove(void* data) noexcept {
 void Registrations::use(const void* data, const std::shared_ptr<Registrar>& by) {
   const std::lock_guard lock(mutex_);
   const auto address = reinterpret_cast<uintptr_t>(data);
+  // The memory that holds the address begins at or before it: it is the one before the first that begins
+  // behind it.
   const auto after = memories_.upper_bound(address);
   if (after == memories_.begin()) return;
   auto& [begin, memory] = *std::prev(after);
@@ -41,6 +45,8 @@ void Registrations::use(const void* data, const std::shared_ptr<Registrar>& by) 
   if (std::any_of(enrolled.begin(), enrolled.end(), [&](const Enrolled& e) { return is_same(e.by, by); }))
     return;
   std::erase_if(enrolled, [](const Enrolled& e) { return e.by.expired(); });
+  // The entry is made before registration is tried and stays if it fails, so that each communicator tries
+  // once.
   enrolled.push_back({by, nullptr});
   const std::string failure =
       by->enroll(reinterpret_cast<void*>(begin), memory.bytes, &enrolled.back().handle);

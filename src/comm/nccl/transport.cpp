@@ -224,6 +224,7 @@ class NcclCommunicator final : public Communicator {
   std::unique_ptr<Communicator> do_split(int color, int key, SplitUse use) override {
     const c10::cuda::CUDAGuard guard(device_);
     HostGroup part = group_.split(color, key);
+    // ncclCommSplit allows nothing in flight.
     synchronize(device_);
     auto comm = comm_->split(color, key, use);
     return comm ? std::make_unique<NcclCommunicator>(std::move(part), device_, std::move(comm)) : nullptr;
@@ -231,6 +232,8 @@ class NcclCommunicator final : public Communicator {
   std::unique_ptr<Operation> do_start(const Call& call) override {
     const c10::cuda::CUDAGuard guard(device_);
     const CUDAStream current = at::cuda::getCurrentCUDAStream();
+    // The operation follows the work so far on the current stream. With in_order() both streams are the
+    // same, and no event is needed.
     if (current != stream_) {
       ready_.record(current);
       ready_.block(stream_);
@@ -238,6 +241,8 @@ class NcclCommunicator final : public Communicator {
     for (const at::Tensor* side : {&call.out, &call.in})
       if (side->defined()) registrations().use(side->data_ptr(), comm_);
     GPU_CHECK(enqueue(call, rank(), size(), comm_->get(), stream_));
+    // In a group NCCL enqueues operations only when the group ends. They share the event that is recorded
+    // then.
     auto done = grouped_;
     if (!done && current != stream_) {
       done = event();

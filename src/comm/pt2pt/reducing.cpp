@@ -72,6 +72,8 @@ SHARDMARK_AVX2_IF_THERE void reduce_block(T* out, const std::vector<const void*>
   const auto from = [&](size_t source) { return static_cast<const T*>(sources[source]) + begin; };
   const T* __restrict first = from(0);
   const T* __restrict second = from(sources.size() > 1 ? 1 : 0);
+  // The first two sources are combined in one loop, which saves writing the first one to the accumulators
+  // and reading it again.
   if (sources.size() > 1) {
     for (int64_t i = 0; i < length; ++i)
       sum[i] = Op::apply(static_cast<A>(first[i]), static_cast<A>(second[i]));
@@ -194,8 +196,10 @@ Job all_reduce_in_one_round(const Reduction& reduction, const at::Tensor& out, c
           }};
 }
 
-// For short messages and many ranks: reduces up a binomial tree to `root`; if `all` ranks want the result, it
-// goes down the tree again.
+// For short messages and many ranks: reduces up a binomial tree to `root`; if `all` ranks want the result,
+// it goes down the tree again. In round k a rank first adds what its child of round k - 1 has brought, and
+// then receives from its child of round k or sends its sum to its parent. An average is a sum until the
+// root divides it.
 Job reduce_along_tree(const Reduction& reduction, const at::Tensor& out, const at::Tensor& in, int root,
                       bool all) {
   const int rank = reduction.group.rank();
@@ -323,6 +327,9 @@ Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tens
     reduction.reduce(chunk, bytes_at(out, mine.begin), bytes_at(in, mine.begin), mine.bytes);
     return false;
   };
+  // The second pass over the chunks. The job's lag lets chunk i start here only when chunk i of the first
+  // pass is done on this rank. Then this rank's piece is reduced, and its own contributions have been sent:
+  // in place, the results of the other ranks overwrite them.
   const auto hand_out = [=, &group](Chunk& chunk) {
     if (chunk.round > 0) return false;
     const auto piece_of = [&](int rank) { return cut.piece(chunk.index - cut.num_chunks(), rank); };

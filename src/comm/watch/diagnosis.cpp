@@ -114,7 +114,8 @@ class Explanation {
   }
 
  private:
-  // Implements Note [Who is behind] for the case that all ranks answer.
+  // Implements Note [Who is behind] for the case that all ranks answer. If all ranks have come equally far
+  // and all of them wait, nobody is behind.
   void find_slowest() {
     const auto least = progress(**std::min_element(partaking_.begin(), partaking_.end(), less));
     for (const RankState* state : partaking_)

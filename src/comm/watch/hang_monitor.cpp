@@ -77,11 +77,16 @@ std::optional<std::string> HangMonitor::read_messages(double now_s) {
   return {};
 }
 
+// Several ranks of a node may answer, and a later answer replaces an earlier one. Only a node's first
+// answer extends the time that is_answered() waits.
 void HangMonitor::take_answer(Inquiry& inquiry, int node, const std::string& bytes, double now_s) {
   if (inquiry.number != bytes[1]) return;
   if (inquiry.answers.insert_or_assign(node, unpack(bytes)).second) inquiry.heard_s = now_s;
 }
 
+// The first moment at which no rank of this node has made progress for the timeout, and no other node is
+// known to be asking or to make progress; plus the head start of the nodes before this one. That is
+// head_start_s for node 1, twice as much for node 2, and a second more for each further node.
 double HangMonitor::due_s(double now_s) const {
   const double age_s = heartbeats_.least_age_s(now_s);
   if (age_s < options_.timeout_s) return std::numeric_limits<double>::infinity();  // or nobody is inside
@@ -89,6 +94,8 @@ double HangMonitor::due_s(double now_s) const {
   return std::max(now_s - age_s + options_.timeout_s, not_before_s_) + head_start;
 }
 
+// The lowest rank that answers speaks for its node. All ranks of the node read the same pages, so that they
+// agree on it without a message.
 bool HangMonitor::speaks(double now_s) const {
   for (const RankState& state : heartbeats_.read(now_s, options_.silent_s))
     if (state.answers) return state.rank == rank_;
@@ -118,6 +125,9 @@ bool HangMonitor::is_answered(const Inquiry& inquiry, double now_s) const {
          now_s >= std::max(inquiry.began_s + 2 * options_.answer_s, inquiry.heard_s + options_.answer_s / 2);
 }
 
+// Puts the states of all nodes together; ranks of a node that did not answer count as unheard. If some rank
+// has made progress within the timeout, nobody hangs yet, and this node asks again when that rank, too, has
+// stood still for as long.
 HangMonitor::Order HangMonitor::judge(const Answers& answers, double now_s) {
   std::vector<RankState> states;
   for (size_t node = 0; node < node_map_.names.size(); ++node) {

@@ -36,6 +36,8 @@ void Watchdog::on_finding(std::function<void(const std::string& reason)> record)
   record_ = std::move(record);
 }
 
+// The lock is not held while the monitor looks and its order is carried out, so that the destructor never
+// waits for the lock. It does wait for the thread, and therefore for the end of an order.
 void Watchdog::run() {
   std::unique_lock lock(mutex_);
   while (!ending_) {

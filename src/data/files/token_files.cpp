@@ -73,6 +73,9 @@ void MegatronIndex::read_header() {
                      token_bytes_, tokens_));
 }
 
+// Every sequence must begin where the one before it ends; the last one must end with the file of tokens,
+// and the first one begin with it. So an index of other tokens is found, and sequences fill the file
+// without gaps.
 void MegatronIndex::check_sequences(int64_t first, int64_t count) const {
   const auto sizes = numbers<int32_t>(sizeof(Header), first, count);
   const bool has_last = first + count == num_sequences_;
@@ -95,6 +98,8 @@ void MegatronIndex::check_documents(int64_t first, int64_t count) const {
     fail(fmt::format("has documents whose first sequences do not ascend from 0 to {}", num_sequences_));
 }
 
+// Starts ascend, so that the first document from `first` on is found by bisection: a few reads, however
+// long the index is. What is read here is checked again, because a large index was checked only in part.
 std::vector<int64_t> MegatronIndex::document_starts(int64_t first, int64_t end) const {
   const auto documents = std::views::iota(int64_t{0}, num_documents_);
   const auto from =
@@ -174,6 +179,8 @@ std::string without_index(const SampleFile& file) {
 TokenFile::TokenFile(const std::string& path)
     : file_(path, "check its permissions, or narrow 'files' of data 'tokens'") {
   const std::string index = index_of(path);
+  // An index beside the file decides that it is Megatron-LM's, because such a file has no header of its
+  // own.
   if (file_exists(index)) {
     index_.emplace(index, file_);
     type_ = index_->type();
@@ -277,8 +284,12 @@ std::vector<TokenFile> open_token_files(const Options& options, int64_t vocabula
     paths.insert(std::filesystem::path(path).replace_extension(".bin").string());
   std::vector<TokenFile> files;
   std::vector<int64_t> tokens;
+  // A dataset of Megatron-LM may have been named by either of its files, or by both. It counts once, by its
+  // .bin.
   for (const std::string& path : paths) {
     const TokenFile& file = files.emplace_back(path);
+    // Evenly spaced pieces of every file are checked before the run begins: a file of another tokenizer
+    // shows at once. Each window is checked again when it is read.
     for_pieces(file.size(), kTokenPiece, std::max<int64_t>(2, kMostTokenPieces / std::ssize(paths)),
                [&](int64_t first, int64_t count) {
                  tokens.resize(static_cast<size_t>(count));

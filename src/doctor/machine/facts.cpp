@@ -42,6 +42,9 @@ std::vector<doctor::Seat> seats_of(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+// The ranks of a node tell its first rank where they may run and where their GPUs are. The first rank
+// assigns the cores of all, because only it knows all of them, and broadcasts the result. Each rank then
+// binds itself.
 Bound bind_ranks(const Topology& topology, const HostGroup& node, at::Device device) {
   const nlohmann::json seat = {ranges_text(topology.allowed()), numa_of_pci(pci_bus_id(device))};
   const auto seats = seats_of(node.gather(seat.dump()));

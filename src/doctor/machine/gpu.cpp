@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kMultiprocessorClock = 1, kUncorrected = 1, kSinceDriverLoad = 0;
 
+// The structure of nvmlDeviceGetMemoryInfo.
 struct MemoryInfo {
   unsigned long long total, free, used;
 };
@@ -72,6 +73,8 @@ void add_oldest(doctor::GpuFacts& facts, const Nvml& nvml) {
 
 }  // namespace
 
+// Looks at the PCI bus in /sys, which shows cards without a driver, too. 0x10de is NVIDIA. The class 0x0302
+// is a 3D controller (a compute card without a screen), and 0x0300 is a display adapter.
 GpusOnBus gpus_on_bus(const std::string& devices) {
   GpusOnBus found;
   std::error_code none;

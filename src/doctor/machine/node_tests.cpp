@@ -44,6 +44,10 @@ at::Tensor entries(int64_t n, uint64_t seed, at::Device device) {
   return values.to(device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
 }
 
+// A hash of all values in their order. The products are whole numbers that the type holds exactly, so every
+// healthy device gets the same values, in whatever order it adds. A value that is not finite counts as a
+// number that no correct product can have. The result is above 0, because 0 stands for a device that
+// contradicts itself.
 int64_t checksum_of(const at::Tensor& values) {
   const at::Tensor host = values.to(at::kCPU, at::kFloat).contiguous();
   const float* at = host.data_ptr<float>();
@@ -243,6 +247,8 @@ NodeTests test_nodes(const HostGroup& world, const NodeTestOptions& options) {
   return Tests(world, options).run();
 }
 
+// The checksum is 0 if the last repetition has another result than the first one: then the device
+// contradicts itself, and need not be compared with others.
 ProductTest multiply(at::Device device, int64_t n) {
   const at::Tensor a = entries(n, 1, device), b = entries(n, 2, device);
   const at::Tensor first = at::mm(a, b);  // libraries load, and choose a kernel
@@ -251,6 +257,9 @@ ProductTest multiply(at::Device device, int64_t n) {
   return {median(seconds), product.equal(first) ? checksum_of(first) : 0};
 }
 
+// The right checksum is that of more than half of the ranks, or the only one that there is. A rank that
+// contradicts itself (0) is wrong in any case. If no checksum is the right one by this rule, the result of
+// all other ranks is NaN.
 std::vector<double> wrong_products(const std::vector<int64_t>& checksums) {
   std::map<int64_t, size_t> seen;
   for (const int64_t one : checksums) ++seen[one];
@@ -284,6 +293,9 @@ StorageTest test_storage(const std::string& folder, int64_t bytes, const std::fu
   return {median(std::move(written)), median(std::move(read))};
 }
 
+// The time of writing includes fsync, so that it is the disk's and not that of the page cache. Before the
+// file is read back, the kernel is asked to drop its pages. Every part has other content, so that parts that
+// were swapped are noticed.
 StorageTest write_and_read(const std::string& folder, int64_t bytes, const std::function<void()>& on_part) {
   const int64_t num_parts = std::max<int64_t>(1, bytes / kPart);
   PartOfFile part(kPart / sizeof(uint64_t)), right(part.size());

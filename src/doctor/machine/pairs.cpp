@@ -23,6 +23,8 @@ constexpr int64_t kRound = 0;  // of the pattern that messages hold
 std::vector<double> repeat(const HostGroup& world, const ExchangeOptions& options, Exchanger& exchanger,
                            const doctor::Receivers& receivers, int64_t bytes, int repeats) {
   const int rank = world.rank();
+  // A rank that rests exchanges with itself, because all ranks must start the same operations. Its times do
+  // not count.
   const bool rests = receivers[static_cast<size_t>(rank)] == doctor::kRests;
   const int to = rests ? rank : receivers[static_cast<size_t>(rank)];
   const int from =
@@ -73,6 +75,9 @@ void meet(const HostGroup& world, Heartbeat* heartbeat, const char* stage) {
   if (heartbeat != nullptr) heartbeat->stage(stage);
 }
 
+// Rank 0 runs `body`, which decides after every exchange which one comes next. For each exchange it
+// broadcasts who sends to whom, with which size and how often, and gathers the times. The other ranks wait
+// for the next broadcast and take part. An empty text ends the loop of the other ranks.
 void lead_exchanges(const HostGroup& world, const ExchangeOptions& options,
                     const std::function<void(doctor::Exchange)>& body) {
   Exchanger exchanger(world, options);
@@ -149,7 +154,9 @@ class Ring {
 };
 
 // The seconds that a round takes without large messages, and those that each of them adds, for the slowest
-// pair of the first round.
+// pair of the first round. That round has one large message, after one that does not count, and both are
+// taken away from its time. The exchange that num_wrong() compares belongs to every round, however many
+// large messages the round has, so it stays in the first number.
 std::pair<double, double> costs(const HostGroup& world, Ring& ring) {
   world.barrier();
   const double begin = now_s();
@@ -159,6 +166,8 @@ std::pair<double, double> costs(const HostGroup& world, Ring& ring) {
   return {std::max(0.0, world.max(whole) - 2 * large), large};
 }
 
+// Collects what all ranks have measured in one gather of numbers: for each rank its group, its number there
+// and the size of the group, and then three numbers for each round. All ranks send equally many.
 std::vector<doctor::Witness> gather(const HostGroup& world, const Ring& ring, int group,
                                     const std::vector<doctor::Meeting>& meetings) {
   std::vector<double> own = {static_cast<double>(group), static_cast<double>(ring.rank()),
@@ -182,6 +191,9 @@ void keep_faster(doctor::Meeting& kept, const doctor::Meeting& met) {
   kept.wrong += met.wrong;
 }
 
+// The ranks with the same `group` meet each other; all groups do so at the same time. The number of rounds
+// and the plan are those of the largest group and the slowest pair, so that all ranks pass through the same
+// barriers. Ranks of smaller groups rest in the rounds that their group does not have.
 doctor::Phase run_phase(const HostGroup& world, int group, const PairOptions& options, double budget_s) {
   doctor::Phase phase;
   Ring ring(world.split(group, world.rank()), options);

@@ -22,6 +22,9 @@ GradientGuard::GradientGuard(double clip_norm, bool scales_loss, at::Device devi
   num_skipped_ = at::zeros({}, scalar);
 }
 
+// The update divides gradients by one number: the loss scale, times max(1, norm / clip_norm), which is 1
+// for a gradient within the limit. Nothing here waits for the device. With a loss scale, a norm that is
+// not finite makes found_inf 1, so that the update is skipped on all ranks.
 at::Tensor GradientGuard::inspect(const at::Tensor& squares) {
   at::Tensor norm = squares.sqrt();
   if (scale_.defined()) {

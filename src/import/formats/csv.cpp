@@ -17,6 +17,7 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
 }
 
+// Separators between double quotes belong to the cell, and two double quotes there stand for one.
 std::vector<std::string> cells_of(std::string_view line, char separator) {
   std::vector<std::string> cells(1);
   bool is_quoted = false;
@@ -46,7 +47,7 @@ int64_t columns_in(std::string_view line, char separator) {
                        [](const auto& cell) { return is_column(column_of(cell)); });
 }
 
-// The separator with which most column names are known.
+// The separator with which most column names are known; with a tie, the first of these.
 char separator_of(std::string_view names) {
   constexpr std::string_view kSeparators = ",;\t|";
   return *std::max_element(kSeparators.begin(), kSeparators.end(), [&](char one, char other) {
@@ -54,6 +55,7 @@ char separator_of(std::string_view names) {
   });
 }
 
+// The first line of data decides: it must have three cells or more, of which at least two are column names.
 bool is_csv(const std::string& text) {
   constexpr size_t kFewest = 2;
   size_t begin = 0;

@@ -65,6 +65,10 @@ struct Said {
   Line line = {};
 };
 
+// Reads a log from top to bottom. What it says about tokens, experts and ranks is kept as the setting of the
+// results that follow. Results are collected by operation until all ranks have printed theirs: a rank that
+// prints again, another element type, or another setting shows that a new measurement has begun. Then
+// finish() stores the result of the slowest rank.
 class Reader {
  public:
   Reader(const Source& source, const Given& given) : source_(source), given_(given), left_out_(source) {}
@@ -292,6 +296,10 @@ class Reader {
     } catch (const UsageError& error) {
       throw UsageError(where + error.what());
     }
+    // The element type follows from the rate: rate x time are the bytes that a rank receives, and the
+    // setting says how many elements these are. A token is received once for each of its experts by
+    // low-latency kernels, and otherwise once for each rank that has experts of it. If the result is neither
+    // one byte nor two, the rate and the setting are not of the same measurement.
     const double rows = std::string_view(said.once_per) == "copy"
                             ? static_cast<double>(setting_.top_k)
                             : specs::distinct_parts(ranks, setting_.experts, setting_.top_k);
@@ -310,6 +318,8 @@ class Reader {
     const specs::TokenTraffic traffic =
         token_traffic(specs::TokenExchange(choice_from_text(text)), ranks,
                       ranks % nodes == 0 ? ranks / nodes : ranks, setting_.tokens);
+    // The printed rate includes what a rank sends to itself. The bus bandwidth counts only what crosses to
+    // other ranks.
     record.measures.algbw_gb_s = said.rate_gb_s;
     record.measures.busbw_gb_s =
         said.rate_gb_s * static_cast<double>(traffic.exchanged) / static_cast<double>(traffic.logical);

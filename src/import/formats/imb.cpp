@@ -80,6 +80,8 @@ class ImbReader {
       others_.emplace_back(name);
   }
 
+  // Columns are found by their names, because their number depends on the benchmark and its flags. The time
+  // is that of the slowest rank.
   void take_row(const Line& line, const std::vector<std::string_view>& words) {
     const auto at = [&](std::string_view column) {
       const auto found = std::find(columns_.begin(), columns_.end(), column);
@@ -96,6 +98,7 @@ class ImbReader {
     Record record = mpi_record(*benchmark_, bytes, ranks_, time_us, whole_in(at("#repetitions")),
                                reduces ? reduced_element_ : element_);
     if (reduces) record.point.collective.reduction = reduction_of(reduction_);
+    // The column tells that results are wrong, and not how many. One stands for any number.
     if (const double defects = number_in(at("defects")); defects >= 0)
       set_wrong(defects > 0 ? 1 : 0, fmt::format("defects: {}", defects), record);
     said_.measured.push_back({std::move(record), line.number, 0, ""});

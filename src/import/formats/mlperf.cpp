@@ -72,6 +72,8 @@ class MlPerfReader {
       said_.devices = {device};
   }
 
+  // An event counts only where it is expected: a run or a block that has begun is not begun again. The
+  // latest value of each key is also kept as a fact, for the words and numbers that describe the run.
   void take(const Line& line, std::string_view text) {
     const MlJson event = MlJson::parse(text, nullptr, false);
     const double time_ms = number_of(event, "time_ms");
@@ -113,6 +115,9 @@ class MlPerfReader {
     const double count = samples - block_samples_, seconds = (time_ms - block_ms_) / 1e3;
     if (!(count > 0 && seconds > 0)) return damaged_.add(line, "a block without samples or time");
     constexpr double kOtherThings = 1.5;  // a throughput may leave out a first step
+    // If the log has a throughput of its own, it must agree with the samples and the time of the block. It
+    // does not if the submitter counts tokens. Without a throughput the ratio is NaN, and the comparison is
+    // false.
     const double ratio = throughput_ * seconds / count;
     if (std::max(ratio, 1 / ratio) > kOtherThings)
       throw UsageError(fmt::format(

@@ -25,13 +25,16 @@ const specs::CollectiveRow* row_of_test(const std::string& test) {
 bool is_of_name(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
 
 // Whether a printed number agrees with `expected`, which was computed from another printed number with the
-// relative error `relative`. Both were rounded when they were printed.
+// relative error `relative`. Both were rounded when they were printed, so they may differ by the sum of both
+// errors. A NaN agrees with nothing.
 bool agrees(const Printed& printed, double expected, double relative) {
   return std::abs(printed.value - expected) <= 1.01 * (printed.half + expected * relative) + 1e-9;
 }
 
 }  // namespace
 
+// Searches from the end of the line, because the program stands behind the words of its launcher. A name
+// counts only where a word ends, and its letters are collected backwards from there.
 std::string nccl_test_in(std::string_view line) {
   std::string any;
   for (size_t end = line.rfind(kPerf); end != std::string_view::npos;

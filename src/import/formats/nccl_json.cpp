@@ -47,6 +47,10 @@ size_t object_length(std::string_view text) {
   return std::string_view::npos;
 }
 
+// A document that was cut or damaged is mended: everything behind the last result that is whole is dropped,
+// and the list of results and the document are closed. One result ends and the next one begins where the
+// text has },{"size". If it has no such place before the damage, the document is no object, and read()
+// refuses it.
 Document parse_document(std::string_view text) {
   try {
     return {Json::parse(text), std::nullopt};

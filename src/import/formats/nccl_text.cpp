@@ -14,7 +14,8 @@
 namespace shardmark::imports::nccl_text {
 namespace {
 
-// Derives the precision of a number from its digits: 103.20 is known to 0.005, 95 to 0.5.
+// Derives the precision of a number from its digits: 103.20 is known to 0.005, 95 to 0.5. With an exponent,
+// the precision is that of the digits before it, scaled as the number is.
 Printed printed(std::string_view word) {
   const size_t exponent_at = std::min(word.find_first_of("eE"), word.size());
   const size_t point = word.substr(0, exponent_at).find('.');
@@ -42,6 +43,8 @@ class NcclReader {
     last_line_ = line.number;
     const std::vector<std::string_view> words = words_in(line.text);
     if (words.empty()) return;
+    // Lines that list ranks begin with # like comments, so they are looked for first. A line that is no
+    // rank, no comment and no row may name the program, such as the command line in a script's output.
     if (!in_table_ && lists_rank(words))
       take_rank(line, words);
     else if (words.front().starts_with("#"))
@@ -180,6 +183,10 @@ class NcclReader {
     NcclResult result;
     size_t places = 0;
     Measures* measures = nullptr;
+    // The columns of the time and the rates come twice under the same names: out of place, and in place. The
+    // result of each half is added at its number of wrong elements, and columns behind that one go into the
+    // stored record. Old versions print the largest deviation there instead, from which no number of wrong
+    // elements follows.
     for (size_t at = 0; at < columns_.size(); ++at) {
       const std::string& column = columns_[at];
       if (column == "size") result.bytes = bytes;

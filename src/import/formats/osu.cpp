@@ -142,6 +142,8 @@ class OsuReader {
                              "iterations, as OSU 7.3 prints them with -f");
   }
 
+  // With the time of the slowest rank (-f) that time is taken, because a collective ends with its slowest
+  // rank; without it, the mean over ranks. note_times() keeps both kinds apart.
   void take_row(const Line& line, const std::vector<std::string_view>& words) {
     find_unnamed_columns(words, line);
     if (line.is_whole && words.size() != columns_.count && std::all_of(words.begin(), words.end(), is_number))

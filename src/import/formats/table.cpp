@@ -110,6 +110,9 @@ class RowReader {
   }
   double number(const char* column) const { return whole(column, kTimeOrRate, Measures::kNone); }
 
+  // A value that this program knows is read and checked as in a suite. Any other name is kept as it is
+  // written, and reported once for the whole table. But a text that begins like a choice of this program
+  // must parse as one, so that a typing error in its options is not taken for a name.
   void set(const AxisRow& axis, std::set<std::string>& unknown) {
     const TableCell* cell = find(axis.key);
     if (cell == nullptr) return;
@@ -133,6 +136,7 @@ class RowReader {
     }
   }
 
+  // A global batch is stored as the batch of a rank and micro-batch, with scaling `strong`, as in a suite.
   void divide_batch() {
     TrainingPoint& t = record_.point.training;
     const TableCell* global = find("global_batch");
@@ -170,6 +174,9 @@ class RowReader {
       fail(fmt::format("{}: {:.6g} and {:.6g} contradict each other", what, one, other));
   }
 
+  // NaN stands for a number that the row does not give. Numbers that are given must agree with those that
+  // follow from others. Then the missing ones are computed: the samples per second from the step or from the
+  // tokens per second, and all others from the samples per second.
   void set_times() {
     Measures& m = record_.measures;
     if (find("step_s") != nullptr && find("step_ms") != nullptr)

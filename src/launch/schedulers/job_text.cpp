@@ -13,6 +13,7 @@
 namespace shardmark {
 namespace {
 
+// Whether a value needs no quotes in a directive.
 bool is_plain(std::string_view value) {
   return std::all_of(value.begin(), value.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
@@ -32,6 +33,9 @@ std::string option_key(const std::string& name, const std::string& value) {
 
 }  // namespace
 
+// A word after a flag without a value is taken as its value unless it begins with a dash. The program does
+// not know which flags of a scheduler take a value; a flag without one, such as --exclusive, is usually
+// followed by another flag or by nothing. Words that belong to no flag are left out.
 std::vector<SubmitFlag> parsed_flags(const std::vector<std::string>& words,
                                      const std::vector<std::pair<char, const char*>>& long_names) {
   std::vector<SubmitFlag> flags;
@@ -67,6 +71,9 @@ void Directives::set(const std::string& name, const std::string& value) {
   put({option_key(name, value), option_text(name, value)});
 }
 
+// The value goes between double quotes. Batch systems differ in how they read quotes and backslashes
+// inside, so that a value with one of them is refused, and so is one with a line break or control
+// character.
 bool Directives::write(const std::string& name, const std::string& value, bool is_flag) {
   if (printable(name + value, "") != name + value || value.find_first_of("\"\\'") != std::string::npos)
     return false;
@@ -92,6 +99,9 @@ std::string Directives::text() const {
   return all;
 }
 
+// A line takes the place of the earlier line of the same option, as the last flag of a command line wins.
+// So a user's flag replaces our own default. Lines that came from flags are not replaced: an option may be
+// given several times.
 void Directives::put(const Line& line) {
   const auto before = std::find_if(lines_.begin(), lines_.end(), [&](const Line& one) {
     return one.option == line.option && !one.is_flag;
@@ -115,6 +125,8 @@ void require_one_line(const std::string& text) {
     throw UsageError("a job script cannot hold the line break or control character in " + quoted_line(text));
 }
 
+// Between single quotes a shell takes every character literally, except for the single quote itself. That
+// one becomes '\'': the quotes end, an escaped quote follows, and new quotes begin.
 std::string quoted(const std::string& text) {
   require_one_line(text);
   std::string word = "'";
@@ -128,6 +140,9 @@ std::string quoted_words(const std::vector<std::string>& texts) {
   return line;
 }
 
+// The script itself runs under `set -eu` (and pipefail). The file of the site is not written for that: a
+// reference to an unset variable, or a command that fails, would end the job, so that the checks are off
+// while the file is read. What was given to submit comes after the file, and wins.
 std::string environment_lines(const JobOptions& o, const std::string& launcher) {
   std::string text = "cd " + quoted(o.folder) + "\n";
   text += "LAUNCHER=" + launcher +
@@ -145,6 +160,8 @@ std::string environment_lines(const JobOptions& o, const std::string& launcher) 
          "esac\n";
 }
 
+// Each flag of the arrays becomes a flag of launch of its own: bash's ${array[@]/#/prefix} puts the prefix
+// before every element, and an empty array leaves no word. RANKS_PER_NODE is passed on only if it is set.
 std::string launch_lines(const JobOptions& o, const std::string& suite, const std::string& study,
                          const std::string& more) {
   std::string text = quoted(o.program) + " launch " + suite + " -o " + study +
@@ -156,6 +173,12 @@ std::string launch_lines(const JobOptions& o, const std::string& suite, const st
   return text;
 }
 
+// The job gives its own script (`$0`) to the command that submits, with one line changed: the first line
+// that begins with `study=` names the study that this job began, so that the next job resumes it. The line
+// also drops `rerun_failed`, because the study already knows which points are to be repeated. `timeout`
+// runs launch in the foreground and sends it SIGUSR1 some seconds before the time limit. launch then ends
+// its ranks and returns kOutOfTime if another job can go on, and the script submits itself again only for
+// that status: a sweep that is done, or that makes no progress, ends here.
 std::string resubmitting_lines(const JobOptions& o, const std::string& more, const std::string& resubmit) {
   const std::string& suite = o.suites.front();
   std::string flags = more, first = "study=";

@@ -32,6 +32,7 @@ std::string yaml_list(const std::vector<std::string>& texts) {
   return "[" + list + "]";
 }
 
+// Blank lines stay blank: YAML does not count their indentation.
 std::string indented(const std::string& text, int spaces) {
   std::string all;
   for (size_t begin = 0; begin < text.size();) {

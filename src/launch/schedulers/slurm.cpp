@@ -75,6 +75,9 @@ std::string directives(const JobOptions& o) {
   all.set("open-mode", "append");
   all.set("output", kResultsOfJobs + std::string(array ? "/slurm-%A_%a.log" : "/slurm-%j.log"));
   std::vector<std::string> without_form;
+  // sbatch would take these variables from the environment of whoever submits. They are written into the
+  // job, so that it means the same when it is submitted by hand. Flags come last, because they win over
+  // variables for sbatch, too.
   for (const auto& [variable, option] : kOptionsOfVariables)
     if (const auto found = o.variables.find(variable); found != o.variables.end())
       if (!all.set_asked(option, found->second)) without_form.push_back(found->first + "=" + found->second);

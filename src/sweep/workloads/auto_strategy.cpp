@@ -37,6 +37,8 @@ double all_reduce_s(const HostGroup& group, Communicator& comm, int64_t numel) {
   return times.empty() ? total : median(times);
 }
 
+// Two sizes give the two numbers of a line: the time of the small message counts as latency alone, and the
+// additional time of the large one as its bytes over the bandwidth.
 strategies::ProbedLink measure_link(const HostGroup& group, Communicator& comm) {
   if (comm.size() == 1) return {};
   constexpr int64_t kSmall = 256, kMostNumel = 16 << 20;  // elements: 1 KiB, 64 MiB

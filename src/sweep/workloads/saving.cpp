@@ -195,6 +195,8 @@ Verdict Saving::write_beside_steps(double begin_s, std::unique_ptr<StateFile> fi
       end_s = now_s();
       is_done = true;
     });
+  // A rank whose own file is complete trains on until the files of all ranks are, because steps are
+  // collective. The stall is what these steps took beyond their usual time.
   const int64_t steps = train_while([&](int64_t) { return !is_done; });
   const double elapsed_s = now_s() - begin_s;
   if (writer.joinable()) writer.join();
@@ -308,6 +310,7 @@ void Saving::forget_cached() const {
     if (!sharded_ && group_.rank() != 0) return;
     const File own(::open(file_of(rank).c_str(), O_RDONLY | O_CLOEXEC));
     if (!own) continue;
+    // The kernel drops only pages that are on the disk already.
     ::fsync(own.get());
     ::posix_fadvise(own.get(), 0, 0, POSIX_FADV_DONTNEED);
   }

@@ -106,6 +106,8 @@ void Engine::throw_failure() {
   if (failed_) std::rethrow_exception(failure_);
 }
 
+// Goes through the rounds of a chunk until one has posted messages, and returns true; the chunk then waits
+// for them. Returns false when the chunk is complete.
 bool Engine::advance(Chunk& slot) {
   slot.num_posted_ = 0;
   while (slot.job_->advance(slot)) {
@@ -125,6 +127,8 @@ bool Engine::tag_is_free() const {
   });
 }
 
+// A chunk of a job with a lag waits until chunk i - lag has left its slot. Chunks start in order, so that
+// one which is in no slot any more is done.
 bool Engine::may_start(const RunningJob& job) const {
   const int64_t before = job.num_started - job.lag;
   if (job.lag == 0 || before < 0) return tag_is_free();
@@ -133,6 +137,9 @@ bool Engine::may_start(const RunningJob& job) const {
          });
 }
 
+// Chunks start in the order of the jobs, and each takes the next sequence number. Both are the same on
+// every rank, so that the tag of a chunk is the same on both ends of its messages. A chunk without any
+// message is complete at once, and the slot takes the next one.
 void Engine::fill_slots() {
   for (Chunk& slot : slots_) {
     while (!slot.job_ && !waiting_.empty() && may_start(*waiting_.front())) {
@@ -166,6 +173,8 @@ void Engine::progress() {
   }
 }
 
+// Slots become free here, so that they are filled again at the end: a peer may be waiting for the first
+// message of the next chunk.
 void Engine::move() {
   fill_slots();
   if (num_busy_ == 0) return;
@@ -178,6 +187,7 @@ void Engine::move() {
   fill_slots();
 }
 
+// Note [Siblings] says why the other engines make progress, too.
 void Engine::wait(const RunningJob& job) {
   for (Backoff backoff; !job.done(); backoff.pause()) {
     for (Engine* engine : *siblings_) engine->progress();
