@@ -61,6 +61,13 @@ Interval interval_of(const Logs& logs) {
   return {as_ratio(logs.shift() - half_width), as_ratio(logs.shift() + half_width)};
 }
 
+// As a logarithm: the middle of the interval by ranks, or the difference of the means.
+double tested_shift(const Logs& logs, Basis basis) {
+  const auto by_ranks =
+      basis == Basis::ranks ? shift_interval(logs.before, logs.after) : std::optional<Interval>();
+  return by_ranks ? (by_ranks->low + by_ranks->high) / 2 : logs.shift();
+}
+
 Judgement verdict_by_reference(const Comparison& c, const Reference& reference) {
   if (c.new_s < reference.lower) return Judgement::faster;  // false for an open end
   return c.new_s > reference.upper ? Judgement::slower : Judgement::same;
@@ -68,13 +75,14 @@ Judgement verdict_by_reference(const Comparison& c, const Reference& reference) 
 
 // An interval inside the margin never becomes SLOWER or FASTER: the change may be significant, but it is
 // too small to matter. It becomes SAME only if both sides have 3 launches. With fewer on one side,
-// Student's t takes the spread of that side from the other. The direction of a change is that of the
-// medians.
-Judgement verdict_by_test(const Comparison& c, double margin) {
+// Student's t takes the spread of that side from the other. The direction of a change is that of the shift
+// which was tested. If launches have two speeds, the medians may differ in the other direction, because
+// another number of launches was slow.
+Judgement verdict_by_test(const Comparison& c, double shift, double margin) {
   const bool inside = c.interval.low > -margin && c.interval.high < margin;
   if (inside && std::min(c.num_old, c.num_new) >= kLeastLaunches) return Judgement::same;
   if (inside || !(c.p <= kFamilyLevel)) return Judgement::ambiguous;
-  return c.difference < 0 ? Judgement::faster : Judgement::slower;
+  return shift < 0 ? Judgement::faster : Judgement::slower;
 }
 
 Comparison without_verdict(const LaunchPair& pair, Basis basis) {
@@ -131,8 +139,10 @@ std::vector<Comparison> compare_launches(const std::vector<LaunchPair>& pairs, d
   correct(comparisons, pairs);
   for (size_t i = 0; i < pairs.size(); ++i) {
     const std::optional<Reference>& reference = pairs[i].reference;
-    comparisons[i].verdict = reference ? verdict_by_reference(comparisons[i], *reference)
-                                       : verdict_by_test(comparisons[i], margin);
+    comparisons[i].verdict =
+        reference
+            ? verdict_by_reference(comparisons[i], *reference)
+            : verdict_by_test(comparisons[i], tested_shift(Logs(pairs[i]), comparisons[i].basis), margin);
   }
   return comparisons;
 }

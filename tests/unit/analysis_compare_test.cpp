@@ -193,6 +193,22 @@ TEST(Compare, SaysWhatItSees) {
   EXPECT_EQ(small.basis, Basis::ranks);
 }
 
+// Launches have two speeds, both of which became slower. Most of the old launches were slow and most of the
+// new ones fast, so that the medians change in the other direction.
+TEST(Compare, TheVerdictIsThatOfTheShift) {
+  std::vector<double> before, after;
+  for (int i = 0; i < 15; ++i) {
+    before.push_back((i < 7 ? 1.00 : 1.20) + 1e-6 * i);
+    after.push_back((i < 8 ? 1.19 : 1.40) + 1e-6 * i);
+  }
+  const Comparison slower = compared(before, after), faster = compared(after, before);
+  EXPECT_LT(slower.difference, 0);
+  EXPECT_GT(slower.interval.low, 0);
+  EXPECT_LT(slower.p, 0.05);
+  EXPECT_EQ(slower.verdict, Judgement::slower);
+  EXPECT_EQ(faster.verdict, Judgement::faster);
+}
+
 TEST(Compare, FewLaunchesDecideNothingUnlessBeyondTheSpread) {
   const Comparison none = compared({1.0, 1.0}, {9.0, 9.0});
   EXPECT_EQ(none.verdict, Judgement::ambiguous);
