@@ -140,19 +140,23 @@ std::string search_key(MergedPoint merged) {
 // for: the table of the largest has its answer.
 std::set<std::string> searches_of(const std::vector<StudyData>& studies) {
   constexpr size_t kMeansSearch = 5;
-  std::map<std::string, std::pair<size_t, bool>> series;  // batches, whether one was too large
+  struct Tried {
+    std::set<int64_t> batches;
+    bool any_too_large = false;
+  };
+  std::map<std::string, Tried> series;
   for (const StudyData& study : studies)
     for (const Record& record : study.records) {
       if (record.point.workload != "training") continue;
       const bool is_too_large = record.outcome == Outcome::out_of_memory;
       if (!is_too_large && record.outcome != Outcome::ok) continue;
-      auto& [count, any_too_large] = series[search_key(as_merged(record, study.environment))];
-      ++count;
-      any_too_large = any_too_large || is_too_large;
+      Tried& tried = series[search_key(as_merged(record, study.environment))];
+      tried.batches.insert(record.point.training.batch_size);
+      tried.any_too_large = tried.any_too_large || is_too_large;
     }
   std::set<std::string> searches;
   for (const auto& [key, tried] : series)
-    if (tried.second && tried.first >= kMeansSearch) searches.insert(key);
+    if (tried.any_too_large && tried.batches.size() >= kMeansSearch) searches.insert(key);
   return searches;
 }
 

@@ -102,8 +102,7 @@ Plots collective_plots(const std::vector<MergedPoint>& points) {
   Plots plots;
   for (const auto& [key, operations] : collective_groups(points)) {
     const MergedPoint& first = *operations.begin()->second.begin()->second;
-    const std::string table =
-        fmt::format("collective_{}_{}", first.point.collective.operation, first.point.ranks);
+    const std::string table = "collectives";
     const std::string about = collective_setting_text(first);
     const std::set<int64_t> buckets = bucket_sizes(points, location_of(first));
     const Axis size{"message size", Scale::log2, true, true};

@@ -122,7 +122,7 @@ std::vector<std::string> notes_of(const std::vector<PredictedPoint>& predicted, 
       "times of its training points (analysis/README.md)."};
   if (query.ranks_per_node == 0)
     notes.emplace_back(
-        "nodes: with as many ranks per node as most of the study had; --ranks-per-node changes it.");
+        "nodes: with as many ranks on each as the study had on the fullest; --ranks-per-node changes it.");
   if (query.network && !predicted.empty())
     notes.emplace_back("across nodes: " + query.network->name + ", one link for each rank.");
   if (query.node_link && !predicted.empty())

@@ -124,7 +124,9 @@ Crossing measured_crossing(const ScalingSeries& series) {
   const ScalingPoint* above = nullptr;
   for (const ScalingPoint& point : series.points) {
     if (is_unreliable(*point.merged)) continue;
-    if (above != nullptr && point.efficiency.value < Crossing::kEfficiency) {
+    const bool is_below = point.efficiency.value < Crossing::kEfficiency;
+    if (is_below && above == nullptr) return {};  // it fell below before the first reliable count
+    if (is_below) {
       const double part = (above->efficiency.value - Crossing::kEfficiency) /
                           (above->efficiency.value - point.efficiency.value);
       const auto low = static_cast<double>(above->merged->point.ranks);

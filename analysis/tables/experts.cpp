@@ -49,12 +49,15 @@ std::vector<LayerLoad> layers_of(const MergedPoints& points) {
     for (int64_t layer = 0; layer < first->rows; ++layer) {
       LayerLoad& row =
           rows.emplace_back(merged, layer, std::vector<double>(static_cast<size_t>(first->columns)));
-      for (const Record* record : merged->records)
-        if (const Series* load = record->series("expert_load");
-            load != nullptr && load->rows == first->rows && load->columns == first->columns)
-          for (int64_t expert = 0; expert < first->columns; ++expert)
-            row.tokens[static_cast<size_t>(expert)] +=
-                load->at(layer, expert) / static_cast<double>(merged->records.size());
+      double count = 0;
+      for (const Record* record : merged->records) {
+        const Series* load = record->series("expert_load");
+        if (load == nullptr || load->rows != first->rows || load->columns != first->columns) continue;
+        ++count;
+        for (int64_t expert = 0; expert < first->columns; ++expert)
+          row.tokens[static_cast<size_t>(expert)] += load->at(layer, expert);
+      }
+      for (double& tokens : row.tokens) tokens /= count;
     }
   }
   return rows;

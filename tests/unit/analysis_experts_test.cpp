@@ -64,7 +64,12 @@ TEST(Experts, DamagedLoadsAreLeftOut) {
   other.point.repeat = 1;
   other.id = point_id(other.point);
   const std::vector<StudyData> unlike = {study_of({loaded({10, 30, 0, 0, 10, 10, 10, 10}), other})};
-  EXPECT_EQ(experts_table(merge_repeats(unlike)).rows.size(), 2U);
+  const Table table = experts_table(merge_repeats(unlike)),
+              alone = experts_table(merge_repeats({study_of({loaded({10, 30, 0, 0, 10, 10, 10, 10})})}));
+  ASSERT_EQ(table.rows.size(), 2U);
+  for (size_t row = 0; row < 2; ++row)
+    EXPECT_EQ(cell(table, row, "mean").text, cell(alone, row, "mean").text)
+        << "a mean over what is there";
 }
 
 }  // namespace

@@ -288,6 +288,14 @@ TEST(Overview, ASearchForTheLargestBatchIsNoRanking) {
   EXPECT_THAT(text, Not(HasSubstr("Training, on the most ranks")));
   records.resize(3);  // a sweep over batches of which one is too large
   EXPECT_THAT(first_screen(records), HasSubstr("Training, on the most ranks"));
+  for (int64_t repeat = 1; repeat <= 2; ++repeat)  // and measured three times
+    for (size_t i = 0; i < 3; ++i) {
+      Record again = records[i];
+      again.point.repeat = repeat;
+      again.id = point_id(again.point);
+      records.push_back(again);
+    }
+  EXPECT_THAT(first_screen(records), HasSubstr("Training, on the most ranks"));
 }
 
 // A sweep over rank counts asks for scaling first; two counts do not.

@@ -57,6 +57,21 @@ TEST(PageAnswers, OfCollectivesTheHighestBandwidth) {
   EXPECT_THAT(page, HasSubstr("all_gather reaches the highest bus bandwidth, 10.5 GB/s."));
 }
 
+// Their part has the plots of all sizes beside its tables.
+TEST(PagePlots, OfCollectivesStandInTheirPart) {
+  std::vector<Record> records;
+  for (const int64_t bytes : {1 << 10, 1 << 15, 1 << 20})
+    records.push_back(collective_record("all_reduce", 2, bytes, true, 1e-9 * static_cast<double>(bytes)));
+  const std::string page = page_with(records);
+  const size_t part = page.find("<h2 id='collectives'>");
+  ASSERT_NE(part, std::string::npos);
+  for (const char* key : {"id='plot_busbw'", "id='plot_latency'"}) {
+    const size_t plot = page.find(key);
+    EXPECT_NE(plot, std::string::npos) << key;
+    EXPECT_GT(plot, part) << key;
+  }
+}
+
 // The screen marks a doubtful number, and the sentence says it in words.
 TEST(PageAnswers, OfADoubtfulBandwidthSayThatItIs) {
   Record doubtful = collective_record("all_gather", 2, 1 << 20, true, 1e-4);

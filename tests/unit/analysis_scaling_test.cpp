@@ -83,6 +83,17 @@ TEST(EfficiencyLimit, IsMeasuredWhereItCanBe) {
   EXPECT_NEAR(measured.ranks.value, 2 + 2 * (1 / 1.1 - 0.8) / (1 / 1.1 - 1 / 1.3), 1e-9);
 }
 
+// The base has a warning, and the first count without one is below 80 % already: nothing measured says where
+// efficiency fell below.
+TEST(EfficiencyLimit, IsNotMeasuredBelowTheFirstReliableCount) {
+  std::vector<Record> records = amdahl_records(0.5, 3);
+  records.front().measures.oversubscribed = true;
+  const MergedPoints points = merge_repeats({study_of(records)});
+  const ScalingSeries series = scaling_series(points).front();
+  ASSERT_LT(series.points[1].efficiency.value, 0.8);
+  EXPECT_NE(series.below_80.from, "measured");
+}
+
 TEST(EfficiencyLimit, IsExtrapolatedByALawAndElseUnknown) {
   const MergedPoints enough = merge_repeats({study_of(amdahl_records(0.01, 5))});
   const Crossing fitted = scaling_series(enough).front().below_80;
