@@ -15,13 +15,12 @@
 #include "schema/journal.h"
 #include "schema/published.h"
 #include "schema/seal.h"
+#include "schema/settings.h"
 #include "specs/specs.h"
 #include "strategies/brief_text.h"
 
 namespace shardmark {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // What changes how fast libraries are, and says nothing of who ran it where.
 constexpr std::array kKeptVariables = {"OMP_NUM_THREADS",
@@ -44,6 +43,10 @@ constexpr std::array kKeptVariables = {"OMP_NUM_THREADS",
                                        "NCCL_NTHREADS"};
 constexpr std::array kKeptVersions = {"torch", "mpi",    "nccl",     "cuda",
                                       "cudnn", "cublas", "compiler", "kernel"};
+constexpr std::array kKeptFacts = {"cores_per_node",         "ranks_per_node",     "communication_thread",
+                                   "device_memory_bytes",    "peak_flops",         "datasheet_flops",
+                                   "memory_of_a_rank_bytes", "collectives_checked"};
+constexpr const char* kTunedCollectives = "OMPI_MCA_coll_";
 constexpr const char* kFilesOfSuites = "texts/";  // beside the suites
 
 // "3 points, such as x", "1 point, x", of those for which it holds; "" for none.
@@ -56,19 +59,47 @@ std::string points_text(const std::vector<MergedPoint>& points, Holds holds) {
                      brief_text(first->point));
 }
 
-// Texts among the options of its data, that is paths, which others do not have.
-bool has_files_of_its_own(const MergedPoint& merged) {
-  if (!is_training(merged)) return false;
-  const Choice& data = merged.point.training.data;
-  const auto known = specs::data_specs().find(data.name);
-  if (known == specs::data_specs().end()) return true;
-  return std::any_of(known->second.options.begin(), known->second.options.end(), [&](const OptionSpec& spec) {
-    const OptionValue* const option = data.options.find(spec.key);
+// Whether some option is a text that people choose themselves, such as a path.
+bool has_own_text(const Choice& choice, const OptionTable& table) {
+  return std::any_of(table.begin(), table.end(), [&](const OptionSpec& spec) {
+    const OptionValue* const option = choice.options.find(spec.key);
     if (option == nullptr || !option->is<std::string>() || !spec.accepted.empty()) return false;
+    if (spec.type == OptionType::choice) return false;
     const auto text = option->get<std::string>();
     const bool is_of_suites = text.starts_with(kFilesOfSuites) && text.find(' ') == std::string::npos &&
                               text.find("..") == std::string::npos;
     return !(*option == spec.default_value) && !is_of_suites;
+  });
+}
+
+// Paths of data and of checkpoints, which others do not have.
+bool has_files_of_its_own(const MergedPoint& merged) {
+  if (!is_training(merged)) return false;
+  const TrainingPoint& t = merged.point.training;
+  const auto data = specs::data_specs().find(t.data.name);
+  const auto save = specs::save_specs().find(t.save.name);
+  return data == specs::data_specs().end() || save == specs::save_specs().end() ||
+         has_own_text(t.data, data->second.options) || has_own_text(t.save, save->second.options);
+}
+
+// A variable's value is kept if it is a short word: without a dot, slash or hyphen it holds no path and no
+// full host name.
+bool is_plain_word(const std::string& text) {
+  return text.size() <= 32 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == ',' || c == '^' || c == ':';
+         });
+}
+
+// The value of other settings may be a path, or the name of a host or of its network port.
+bool has_settings_of_its_own(const MergedPoint& merged) {
+  const Settings settings = settings_from_text(merged.point.environment);
+  return std::any_of(settings.begin(), settings.end(), [](const auto& setting) {
+    const auto& [name, value] = setting;
+    if (value.find_first_not_of("0123456789") == std::string::npos) return false;
+    const bool is_kept =
+        !is_variable(name) || name.starts_with(kTunedCollectives) ||
+        std::find(kKeptVariables.begin(), kKeptVariables.end(), name) != kKeptVariables.end();
+    return !is_kept || !is_plain_word(value);
   });
 }
 
@@ -90,12 +121,11 @@ void check_points(const std::vector<MergedPoint>& points, std::vector<std::strin
   add("too few repeats", points_text(points, [](auto& one) { return one.repeats < kLeastRepeats; }),
       fmt::format("run it with --repeats {} or more", kLeastRepeats));
   add("files of its own", points_text(points, has_files_of_its_own),
-      "others need the same data: synthetic, or the texts beside the suites");
-}
-
-bool has_text(const Json& json) {
-  if (json.is_string()) return true;
-  return json.is_structured() && std::any_of(json.begin(), json.end(), has_text);
+      "others need the same data, synthetic or the texts beside the suites, and checkpoints in the working "
+      "directory");
+  add("settings of its own", points_text(points, has_settings_of_its_own),
+      fmt::format("others may set numbers, {}... and the variables that change algorithms, such as NCCL_ALGO",
+                  kTunedCollectives));
 }
 
 // The leading part that is made of such words as versions are: what a distribution or an administrator added
@@ -109,17 +139,8 @@ std::string version_part(const std::string& text, bool is_kernel) {
   return {text.begin(), end};
 }
 
-// A variable's value is kept if it is a short word: without a dot, slash or hyphen it holds no path and no
-// full host name.
-bool is_plain_word(const std::string& text) {
-  return text.size() <= 32 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == ',' || c == '^' || c == ':';
-         });
-}
-
 // Copies what is on a list, and nothing else: a list of what to remove would miss what nobody thought of.
-// Nodes get numbers in the order of the study, so it still shows which ranks share a node. Facts are kept
-// if they hold no text anywhere.
+// Nodes get numbers in the order of the study, so it still shows which ranks share a node.
 Environment anonymous(const Environment& before, const std::string& suite) {
   Environment after;
   after.revision = before.revision;
@@ -144,8 +165,9 @@ Environment anonymous(const Environment& before, const std::string& suite) {
   for (const char* name : kKeptVariables)
     if (const auto text = (*before.variables).value(name, ""); !text.empty() && is_plain_word(text))
       (*after.variables)[name] = text;
-  for (const auto& [name, fact] : (*before.facts).items())
-    if (!has_text(fact) && !fact.empty()) (*after.facts)[name] = fact;
+  const nlohmann::ordered_json& facts = *before.facts;
+  for (const char* name : kKeptFacts)
+    if (facts.contains(name)) (*after.facts)[name] = facts.at(name);
   return after;
 }
 

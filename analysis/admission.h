@@ -17,7 +17,7 @@ inline constexpr int64_t kLeastRepeats = 3;
 std::vector<std::string> reasons_against(const StudyData& study, const std::vector<std::string>& files);
 
 // The points that gave a result, with all their numbers and samples, and of the environment only what is on a
-// list: devices, counts, versions, what changes the speed of libraries, facts that are numbers. Nodes are
+// list: devices, counts, versions, what changes the speed of libraries, and some facts. Nodes are
 // called node1, node2 ...; the command line, the suite's text, paths and what was said of points are left
 // out. suite: the name of a suite that everybody has, or "".
 StudyData anonymous(StudyData study, const std::string& suite);

@@ -164,6 +164,25 @@ TEST_F(ReferenceCollection, RefusesWithTheReason) {
               }),
               ElementsAre(HasSubstr("files of its own: 1 point")));
   EXPECT_THAT(reasons([](StudyData& s) {
+                for (Record& record : s.records)
+                  record.point.training.save = {"full", {{"folder", "/home/alice"}, {"sync", true}}};
+              }),
+              ElementsAre(HasSubstr("files of its own: 1 point")));
+  for (const char* settings : {"NCCL_TOPO_FILE=/home/alice/topo.xml", "NCCL_SOCKET_IFNAME=alice0",
+                               "NCCL_ALGO=/home/alice", "OMPI_MCA_coll_tuned_dynamic_rules_filename=/home/a"})
+    EXPECT_THAT(reasons([&](StudyData& s) {
+                  for (Record& record : s.records) record.point.environment = settings;
+                }),
+                ElementsAre(HasSubstr("settings of its own: 1 point")))
+        << settings;
+  for (const char* settings : {"NCCL_ALGO=Ring threads=2", "OMPI_MCA_coll_tuned_allreduce_algorithm=3",
+                               "OMPI_MCA_btl_vader_eager_limit=65536", "bind=none"})
+    EXPECT_THAT(reasons([&](StudyData& s) {
+                  for (Record& record : s.records) record.point.environment = settings;
+                }),
+                IsEmpty())
+        << settings;
+  EXPECT_THAT(reasons([](StudyData& s) {
                 for (int64_t repeat = 0; repeat < 3; ++repeat) {
                   Record record = collective_record("all_reduce", 4, 1024, true, 1e-5);
                   record.point.repeat = repeat;
@@ -199,6 +218,7 @@ TEST_F(ReferenceCollection, HoldsNoNames) {
   *e.facts = {{"cores_per_node", 8},
               {"peak_flops", {{"bf16", 8e14}}},
               {"preflight", {"qzhost1 is slow"}},
+              {"loads", {{"qzhost1", 7.7}}},
               {"placement", {{{"ranks", "0"}, {"bound_by", "qzalice"}}}},
               {"resumed", {{{"nodes", {"qzhost1"}}, {"former_suite", "qzalice"}}}}};
   for (Record& record : study.records) {
