@@ -139,8 +139,13 @@ std::vector<Choice> read_partial_choices(const YamlNode& axis, const ChoiceKind&
       std::erase_if(table, [&](const OptionSpec& spec) {  // a rule may leave out required options
         return spec.default_value.is_nothing() && !choice.options.contains(spec.key);
       });
-      resolve(choice, table, kind.noun, where);
-      choices.push_back(choice);
+      const Choice resolved = resolve(choice, table, kind.noun, where);
+      Choice part{choice.name};
+      for (const auto& [key, value] : choice.options) {
+        const OptionValue* const normal = resolved.options.find(key);
+        part.options[key] = normal == nullptr ? OptionValue() : *normal;
+      }
+      choices.push_back(std::move(part));
     });
   return choices;
 }

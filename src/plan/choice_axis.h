@@ -11,8 +11,9 @@ namespace shardmark {
 
 // Reads choices, with every default filled in and every list expanded.
 std::vector<Choice> read_choices(const YamlNode& axis, const ChoiceKind& kind);
-// Reads choices as they are written, for rules that match points. Names and options are checked, but defaults
-// are not filled in.
+// Reads choices for rules that match points. Names and options are checked, but defaults are not filled in:
+// each choice has the options that are written, in the form that points have them. One without a value is at
+// its default, and points leave it out (OptionSpec::is_later).
 std::vector<Choice> read_partial_choices(const YamlNode& axis, const ChoiceKind& kind);
 // Parses choices as typed on the command line: "fsdp(shard=gradients)". `flag` is for messages:
 // "--strategy".

@@ -27,8 +27,10 @@ using Rule = std::function<bool(const Point&)>;  // takes a point as in Suite::p
 
 bool matches(const Choice& choice, const Choice& part) {
   if (choice.name != part.name) return false;
-  return std::all_of(part.options.begin(), part.options.end(),
-                     [&](const auto& option) { return choice.options.at(option.first) == option.second; });
+  return std::all_of(part.options.begin(), part.options.end(), [&](const auto& option) {
+    const OptionValue* const value = choice.options.find(option.first);
+    return value == nullptr ? option.second.is_nothing() : *value == option.second;
+  });
 }
 
 // A choice matches if its name and all options that the rule gives are equal.

@@ -41,6 +41,27 @@ TEST(Exclude, LeavesOutWhatMatchesEveryKey) {
   EXPECT_EQ(count_with("  {ranks: 1}"), 17u);
 }
 
+// Options are compared in the form that points have them, and those that points leave out have their default.
+TEST(Exclude, MatchesOptionsInAnyForm) {
+  const auto count_of = [](const std::string& rule) {
+    const std::string model =
+        "moe: {layers: 1, width: 8, heads: 1, kv_heads: 1, inner: 8, experts: 4, top_k: 2, ";
+    return parse_suite(
+               "ranks: 1\ntraining: {model: {" + model +
+                   "capacity: [0, 1, 1.5], routing: [learned, {zipf: {exponent: 1}}]}}, strategy: ddp, "
+                   "batch_size: 1}\nexclude:\n  - {model: {moe: {" +
+                   rule + "}}}\n",
+               "s.yaml")
+        .points.size();
+  };
+  EXPECT_EQ(count_of("capacity: 1.5"), 4u);
+  EXPECT_EQ(count_of("capacity: 1"), 4u);
+  EXPECT_EQ(count_of("capacity: 0"), 4u);
+  EXPECT_EQ(count_of("capacity: [0, 1.5]"), 2u);
+  EXPECT_EQ(count_of("routing: learned"), 3u);
+  EXPECT_EQ(count_of("routing: {zipf: {exponent: 1.0}}, capacity: 0"), 5u);
+}
+
 TEST(Exclude, RulesAddUp) {
   EXPECT_EQ(count_with("  - {strategy: fsdp, ranks: 1}\n  - {operation: broadcast}"), 34u - 8 - 4);
 }
