@@ -171,6 +171,28 @@ TEST(ImportMlPerf, RefusesWhatItCannotTime) {
               testing::Contains(HasSubstr("ends before its run does")));
 }
 
+// A log that was cut inside a block, and the log of the run after it in the same file.
+TEST(ImportMlPerf, ARunThatIsCutEndsWhereTheNextBegins) {
+  const Source amd = source_named("mlperf-5.1-amd.txt");
+  const Contents whole = contents_of(amd, {.ranks = 8});
+  Source both = amd;
+  both.text.resize(both.text.find('\n', both.text.rfind("block_start")) + 1);
+  const Contents cut = contents_of(both, {.ranks = 8});
+  both.text +=
+      replaced(amd, "\"global_batch_size\", \"value\": 32", "\"global_batch_size\", \"value\": 64").text;
+  const Contents said = contents_of(both, {.ranks = 8});
+  ASSERT_THAT(cut.measured, SizeIs(1));
+  ASSERT_THAT(said.measured, SizeIs(2));
+  const Record &first = said.measured[0].record, &second = said.measured[1].record;
+  EXPECT_EQ(first.measures.step_s, cut.measured.front().record.measures.step_s);
+  EXPECT_EQ(first.measures.num_steps, cut.measured.front().record.measures.num_steps);
+  EXPECT_EQ(first.point.global_batch(), 32);
+  EXPECT_EQ(second.point.global_batch(), 64);
+  EXPECT_EQ(second.measures.step_s, 2 * whole.measured.front().record.measures.step_s);
+  EXPECT_EQ(2 * second.measures.num_steps, whole.measured.front().record.measures.num_steps);
+  EXPECT_THAT(said.warnings, ElementsAre(HasSubstr("ends before its run does")));
+}
+
 TEST(Import, NamesWhatItKnows) {
   EXPECT_THAT(import_error({{"notes.txt", "nothing\n"}}),
               AllOf(HasSubstr("notes.txt: nothing that import knows"), HasSubstr("nccl-tests")));

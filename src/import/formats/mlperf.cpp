@@ -53,11 +53,7 @@ class MlPerfReader {
       else if (const size_t system = line.text.find(kSystem); system != std::string_view::npos)
         take_system(line.text.substr(system + kSystem.size()));
     });
-    if (runs_)
-      said_.warnings.push_back(
-          fmt::format("{}ends before its run does (no run_stop): {} whole blocks are imported",
-                      place(source_, last_line_), steps_s_.size()));
-    end_run("");
+    if (runs_) end_cut_run(last_line_);
     damaged_.report(said_.warnings);
     return std::move(said_);
   }
@@ -66,14 +62,17 @@ class MlPerfReader {
   void take_system(std::string_view text) {
     const MlJson system = MlJson::parse(text, nullptr, false);
     if (!system.is_object()) return;
-    nodes_ = count_of(system, "number_of_nodes");
-    system_ranks_ = nodes_ * count_of(system, "accelerators_per_node");
+    latest_.nodes = count_of(system, "number_of_nodes");
+    latest_.ranks = latest_.nodes * count_of(system, "accelerators_per_node");
+    if (run_.ranks == 0) run_.nodes = latest_.nodes, run_.ranks = latest_.ranks;
     if (const std::string device = word_of(system, "accelerator_model_name"); !device.empty())
       said_.devices = {device};
   }
 
-  // An event counts only where it is expected: a run or a block that has begun is not begun again. The
-  // latest value of each key is also kept as a fact, for the words and numbers that describe the run.
+  // A run or a block that begins inside another one says that the end of the former is missing: the run ends
+  // there, and the block is left out. The end of what has not begun counts as nothing. The value of each key
+  // is also kept as a fact, for the words and numbers that describe the run. Most stand before its run_start,
+  // so that within a run a second value is that of the next one.
   void take(const Line& line, std::string_view text) {
     const MlJson event = MlJson::parse(text, nullptr, false);
     const double time_ms = number_of(event, "time_ms");
@@ -81,19 +80,29 @@ class MlPerfReader {
       return damaged_.add(line, "no event of an MLPerf log");
     const MlJson value = event.value("value", MlJson()), about = event.value("metadata", MlJson::object());
     const std::string key = event["key"];
-    if (key == "run_start" && !runs_) begin_run(time_ms, line);
-    if (key == "block_start" && !in_block_) begin_block(time_ms, number_of(about, "samples_count"), line);
+    if (key == "run_start") {
+      if (runs_) end_cut_run(line.number);
+      begin_run(time_ms, line);
+    }
+    if (key == "block_start") {
+      if (in_block_) damaged_.add(line, "a block that begins inside another");
+      begin_block(time_ms, number_of(about, "samples_count"), line);
+    }
     if (key == "block_stop" && in_block_) end_block(time_ms, number_of(about, "samples_count"), line);
     if (key == "tracked_stats") throughput_ = number_of(value, "throughput");
     if (key == "train_loss" && value.is_number()) losses_.push_back(value.get<double>());
     if (key == "run_stop" && runs_) end_run(word_of(about, "status"));
-    if (value.is_primitive() && !value.is_null()) facts_[key] = value;
+    if (!value.is_primitive() || value.is_null()) return;
+    latest_.facts[key] = value;
+    if (!runs_ || !run_.facts.contains(key)) run_.facts[key] = value;
   }
 
   void begin_run(double time_ms, const Line& line) {
     runs_ = true;
     run_line_ = line.number;
     started_s_ = time_ms / 1e3;
+    run_ = latest_;
+    throughput_ = Measures::kNone;
     samples_ = 0;
     trained_s_ = 0;
     steps_s_.clear();
@@ -131,19 +140,26 @@ class MlPerfReader {
   }
 
   int64_t need(const char* key) const {
-    const int64_t count = count_of(facts_, key);
+    const int64_t count = count_of(run_.facts, key);
     if (count < 1) throw UsageError(fmt::format("{}: it does not say {}", source_.name, key));
     return count;
+  }
+
+  void end_cut_run(int64_t at_line) {
+    said_.warnings.push_back(
+        fmt::format("{}ends before its run does (no run_stop): {} whole blocks are imported",
+                    place(source_, at_line), steps_s_.size()));
+    end_run("");
   }
 
   void end_run(const std::string& status) {
     runs_ = in_block_ = false;
     if (steps_s_.empty()) return;
     Record record;
-    record.point = unspecified_point("training", ranks_of(system_ranks_, given_, source_.name + ": "));
+    record.point = unspecified_point("training", ranks_of(run_.ranks, given_, source_.name + ": "));
     record.started = utc_text(static_cast<std::time_t>(started_s_));
-    record.point.training.model = choice_or_name(word_of(facts_, "submission_benchmark"));
-    record.point.training.optimizer = choice_or_name(word_of(facts_, "opt_name"));
+    record.point.training.model = choice_or_name(word_of(run_.facts, "submission_benchmark"));
+    record.point.training.optimizer = choice_or_name(word_of(run_.facts, "opt_name"));
     set_batch(record.point);
     Measures& m = record.measures;
     m.step_s = median(steps_s_);
@@ -155,18 +171,19 @@ class MlPerfReader {
     if (!losses_.empty()) m.loss_first = losses_.front(), m.loss_last = losses_.back();
     m.verified = "unverified: imported";
     if (!status.empty() && status != "success") record.reason = "the run ended as " + status;
-    said_.measured.push_back({std::move(record), run_line_, nodes_, ""});
+    said_.measured.push_back({std::move(record), run_line_, run_.nodes, ""});
     steps_s_.clear();
     for (const char* key : {"submission_org", "submission_platform", "submission_division", "seed"})
-      if (facts_.contains(key))
-        said_.facts[key] = facts_[key].is_string() ? facts_[key].get<std::string>() : facts_[key].dump();
+      if (run_.facts.contains(key))
+        said_.facts[key] =
+            run_.facts[key].is_string() ? run_.facts[key].get<std::string>() : run_.facts[key].dump();
   }
 
   // The log does not say which ranks share a copy of the model. So the batch size is a rank's share of all
   // samples of a step.
   void set_batch(Point& point) {
     const int64_t batch = need("global_batch_size");
-    const int64_t micro_batches = std::max<int64_t>(count_of(facts_, "gradient_accumulation_steps"), 1);
+    const int64_t micro_batches = std::max<int64_t>(count_of(run_.facts, "gradient_accumulation_steps"), 1);
     if (batch % point.ranks != 0)
       throw UsageError(fmt::format(
           "{}: a global batch of {} is no whole number of samples for each of {} ranks: ranks share "
@@ -186,9 +203,15 @@ class MlPerfReader {
   const Given& given_;
   LeftOut damaged_;
   Contents said_;
-  MlJson facts_ = MlJson::object();  // the latest value of each key
+  // What the log says of a run and its machine: the value of each key. run_: of the run that is open, or of
+  // the last one; latest_: what was said last.
+  struct Said {
+    MlJson facts = MlJson::object();
+    int64_t nodes = 0, ranks = 0;
+  };
+  Said run_, latest_;
   bool runs_ = false, in_block_ = false;
-  int64_t last_line_ = 0, run_line_ = 0, nodes_ = 0, system_ranks_ = 0;
+  int64_t last_line_ = 0, run_line_ = 0;
   double started_s_ = 0, block_ms_ = 0, block_samples_ = 0, throughput_ = Measures::kNone, samples_ = 0,
          trained_s_ = 0;
   std::vector<double> steps_s_, losses_;
