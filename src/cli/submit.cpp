@@ -100,14 +100,19 @@ int hand_over(const Scheduler& scheduler, const std::string& job_path, const Sub
 // What the environment file and this shell say to a scheduler: the variables of the environment, IMAGE and
 // VOLUME_CLAIM, and the words of SUBMIT_FLAGS, which come before the flags of the command line.
 void read_environment(SubmitFlags& flags) {
+  // A value may have several lines. So entries end with a zero, and line breaks and zeros change places on
+  // the way.
   const std::string shell =
-      "if [ -e \"$1\" ]; then . \"$1\" >/dev/null 2>&1; fi; for flag in \"${SUBMIT_FLAGS[@]}\"; do echo "
-      "\"SUBMIT_FLAGS=$flag\"; done; export IMAGE VOLUME_CLAIM; unset SUBMIT_FLAGS; exec env";
+      "if [ -e \"$1\" ]; then . \"$1\" >/dev/null 2>&1; fi; { printf 'SUBMIT_FLAGS=%s\\0' "
+      "\"${SUBMIT_FLAGS[@]}\"; export IMAGE VOLUME_CLAIM; unset SUBMIT_FLAGS; env -0; } | tr '\\n\\0' "
+      "'\\0\\n'";
   std::vector<std::string> submit_flags;
   run_process({"bash", "-c", shell, "submit", flags.job.env_file}, {}, [&](const std::string& line) {
     const size_t equals = line.find('=');
     if (equals == std::string::npos || equals + 1 == line.size()) return;
-    const std::string name = line.substr(0, equals), value = line.substr(equals + 1);
+    const std::string name = line.substr(0, equals);
+    std::string value = line.substr(equals + 1);
+    std::replace(value.begin(), value.end(), '\0', '\n');
     if (name == "SUBMIT_FLAGS")
       submit_flags.push_back(value);
     else

@@ -128,6 +128,9 @@ printf 'export SBATCH_ACCOUNT=mine SBATCH_PARTITION=cpu\necho loaded\n[[ -n $NON
 runs "$program" submit suites/tiny.yaml --print --submit-flag=--partition=gpu --submit-flag=--qos --submit-flag=long
 ends 0; has "#SBATCH --account=mine" "#SBATCH --partition=gpu" "#SBATCH --qos=long"; lacks "partition=cpu" "loaded"
 rm jobs/env.sh
+# Lines of a variable's value are no variables.
+TEXT=$'first\nSUBMIT_FLAGS=--bad' runs "$program" submit suites/tiny.yaml --print; ends 0; lacks "--bad"
+IMAGE=a/b TEXT=$'first\nIMAGE=bad' runs "$program" submit --to kubernetes suites/tiny.yaml --print; lacks "bad"
 runs "$program" submit suites/tiny.yaml --print -- --duration 8h; ends 0; has "#SBATCH --time=4-"
 runs "$program" submit suites/tiny.yaml --print -- --frob; ends 2; has "after --" "--frob"
 runs "$program" submit suites/tiny.yaml --env none.sh --print; ends 2; has "none.sh: no such file"
