@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <vector>
 
 #include "strategies/program_text.h"
 
@@ -13,19 +13,18 @@ namespace {
 
 using What = Instruction::What;
 
-// The memory that calls in flight use, by buffer: what they write, and what they only read. A call in place
-// counts as a write alone. The search looks only at the first range from the slice's begin on and at the
-// range before it. That is enough for writes, because they never overlap each other: a call whose output
-// overlaps another one is refused when it starts.
+// The memory that calls in flight use: what they write, and what they only read. A call in place counts as a
+// write alone. Several calls may read the same memory. Few calls are in flight at a time, so that every one
+// of them is looked at.
 class InFlight {
  public:
   void add(const CollectiveCall& call) {
-    insert(writes_, call.out);
-    if (!is_inside(call.in, call.out)) insert(reads_, call.in);
+    writes_.push_back(call.out);
+    if (!is_inside(call.in, call.out)) reads_.push_back(call.in);
   }
   void remove(const CollectiveCall& call) {
-    writes_.erase(key(call.out));
-    if (!is_inside(call.in, call.out)) reads_.erase(key(call.in));
+    erase_one(writes_, call.out);
+    if (!is_inside(call.in, call.out)) erase_one(reads_, call.in);
   }
   bool forbids_reading(const Slice& slice) const { return overlaps(writes_, slice); }
   bool forbids_writing(const Slice& slice) const {
@@ -33,28 +32,22 @@ class InFlight {
   }
 
  private:
-  using Key = std::pair<int64_t, int64_t>;  // buffer, begin
-  using Ranges = std::map<Key, int64_t>;    // end
-  static Key key(const Slice& slice) { return {slice.buffer, slice.begin}; }
+  using Slices = std::vector<Slice>;
   static bool is_inside(const Slice& part, const Slice& whole) {
     return part.numel == 0 || (part.buffer == whole.buffer && part.begin >= whole.begin &&
                                part.begin + part.numel <= whole.begin + whole.numel);
   }
-  static void insert(Ranges& ranges, const Slice& slice) {
-    if (slice.numel > 0) ranges[key(slice)] = slice.begin + slice.numel;
+  static void erase_one(Slices& slices, const Slice& slice) {
+    const auto found = std::find(slices.begin(), slices.end(), slice);
+    if (found != slices.end()) slices.erase(found);
   }
-  static bool overlaps(const Ranges& ranges, const Slice& slice) {
-    if (slice.numel == 0) return false;
-    const auto next = ranges.lower_bound(key(slice));
-    if (next != ranges.end() && next->first.first == slice.buffer &&
-        next->first.second < slice.begin + slice.numel)
-      return true;
-    if (next == ranges.begin()) return false;
-    const auto before = std::prev(next);
-    return before->first.first == slice.buffer && before->second > slice.begin;
+  static bool overlaps(const Slices& slices, const Slice& slice) {
+    return slice.numel > 0 && std::any_of(slices.begin(), slices.end(), [&](const Slice& other) {
+             return other.numel > 0 && other.overlaps(slice);
+           });
   }
 
-  Ranges writes_, reads_;
+  Slices writes_, reads_;
 };
 
 // Runs the program symbolically, instruction by instruction: nothing is computed, but it is known which

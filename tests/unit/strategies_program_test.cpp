@@ -150,6 +150,30 @@ TEST_F(WrongProgram, GradientsClearedWhileTheyAreReduced) {
   EXPECT_THAT(wrong(p), HasSubstr("is written while a call in flight uses it"));
 }
 
+// Two calls read overlapping memory. When one of them ends, the other still reads.
+TEST_F(WrongProgram, MemoryThatASecondCallStillReads) {
+  for (const auto& [begin, numel] : {std::pair{0, 4}, {0, 8}, {2, 6}}) {
+    Program p = program();
+    p.buffers.push_back({"memory", Use::transient, Element::compute, 12, 12});
+    p.buffers.push_back({"outputs", Use::transient, Element::compute, 16, 16});
+    const int64_t memory = std::ssize(p.buffers) - 2, outputs = memory + 1, one = std::ssize(p.calls);
+    p.calls.push_back({specs::Collective::all_reduce, 32, {4, 1}, -1, {outputs, 0, 8}, {memory, 0, 8}});
+    p.calls.push_back({specs::Collective::all_reduce,
+                       static_cast<double>(4 * numel),
+                       {4, 1},
+                       -1,
+                       {outputs, 8, numel},
+                       {memory, begin, numel}});
+    const Instruction zero = first(p, What::zero);
+    Instruction write = zero;
+    write.from = write.to = {memory, begin + numel - 1, 1};
+    const std::vector<Instruction> all = {
+        {What::start, one}, {What::start, one + 1}, {What::wait, one}, write};
+    p.instructions.insert(p.instructions.end(), all.begin(), all.end());
+    EXPECT_THAT(wrong(p), HasSubstr("is written while a call in flight uses it")) << begin;
+  }
+}
+
 TEST_F(WrongProgram, RanksWhoseCallsDiffer) {
   const Program p = program();
   Program other = p;
