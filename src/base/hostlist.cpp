@@ -81,9 +81,9 @@ class Hostlist {
       const size_t least = number(first);
       const size_t most = dash == range.npos ? least : number(range.substr(dash + 1));
       if (most < least) fail("a range that runs backwards");
-      if (numbers.size() + (most - least) >= kMostNames) fail("more than a million names");
-      for (size_t value = least; value <= most; ++value)
-        numbers.push_back(fmt::format("{:0{}}", value, first.size()));
+      if (most - least >= kMostNames - numbers.size()) fail("more than a million names");
+      for (size_t i = 0; i <= most - least; ++i)
+        numbers.push_back(fmt::format("{:0{}}", least + i, first.size()));
     }
     return numbers;
   }

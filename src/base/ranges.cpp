@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMostRanges = 6;  // in a line for people
 constexpr size_t kMostListed = 3;
+constexpr int kLargest = 10'000'000;
 
 std::vector<std::string> ranges_of(const Numbers& numbers) {
   std::vector<std::string> ranges;
@@ -46,6 +47,9 @@ Numbers numbers_from(const std::string& ranges) {
     const size_t dash = range.find('-');
     const int first = number_in(range.substr(0, dash), ranges);
     const int last = dash == range.npos ? first : number_in(range.substr(dash + 1), ranges);
+    if (last < first || last > kLargest)
+      throw UsageError(
+          fmt::format("'{}' is not a list of ascending numbers up to {}; accepted: 0-3,8", ranges, kLargest));
     for (int number = first; number <= last; ++number) numbers.push_back(number);
     begin = end + 1;
   }

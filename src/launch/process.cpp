@@ -158,8 +158,9 @@ class Supervisor {
     // read before the end.
     child_.signal(SIGKILL);  // kills the rest of its process group
     kill_orphans();
-    while (is_open_ && wait()) {
-    }
+    // What the pipe still holds. Signals are left alone: that of the child is pending, and would not let the
+    // loop end while some process that cannot be killed holds the pipe.
+    while (is_open_ && has_output()) is_open_ = child_.read_lines(supervision_.on_stderr);
     return end_;
   }
 
@@ -172,13 +173,17 @@ class Supervisor {
     child_.signal(SIGCONT);
   }
 
-  // Waits for a signal or output, for at most a second. Returns whether something happened.
-  bool wait() {
+  // Waits for a signal or output, for at most a second.
+  void wait() {
     std::array<pollfd, 2> polled = {pollfd{signals_.descriptor(), POLLIN, 0},
                                     pollfd{is_open_ ? child_.output() : -1, POLLIN, 0}};
-    const bool any = ::poll(polled.data(), polled.size(), 1000) > 0;
+    ::poll(polled.data(), polled.size(), 1000);
     if (polled[1].revents != 0) is_open_ = child_.read_lines(supervision_.on_stderr);
-    return any;
+  }
+  // Waits for output, or its end, for at most a second.
+  bool has_output() const {
+    pollfd polled{child_.output(), POLLIN, 0};
+    return ::poll(&polled, 1, 1000) > 0;
   }
 
   Child& child_;

@@ -68,6 +68,7 @@ TEST_F(Megatron, RefusesDamage) {
               HasSubstr("do not hold 4 sequences and 3 ends of documents"));
   EXPECT_THAT(refusal_of(with(18, number(INT64_MAX))), HasSubstr("do not hold"));
   EXPECT_THAT(refusal_of(with(26, number(int64_t{-1}))), HasSubstr("do not hold"));
+  EXPECT_THAT(refusal_of(with(18, bytes_of(std::vector<int64_t>{0, INT64_MAX}))), HasSubstr("do not hold"));
   EXPECT_THAT(refusal_of(good + "\1\1\1"), HasSubstr("do not hold"));  // the modes of a multimodal dataset
   EXPECT_THAT(refusal_of(with(38, number(5))), HasSubstr("has sequence 1 of 5 tokens from byte 18"));
   EXPECT_THAT(refusal_of(with(42, number(13))),

@@ -19,6 +19,8 @@ TEST(Hostlist, IsExpandedInOrder) {
               ElementsAre("r1n01-ib", "r1n02-ib", "r2n01-ib", "r2n02-ib"));
   EXPECT_THAT(expand_hostlist("n[3]"), ElementsAre("n3"));
   EXPECT_EQ(expand_hostlist("n[1-65536]").size(), 65536U);
+  EXPECT_THAT(expand_hostlist("n[18446744073709551614-18446744073709551615]"),
+              ElementsAre("n18446744073709551614", "n18446744073709551615"));
 }
 
 TEST(Hostlist, SaysWhatIsWrong) {
@@ -37,8 +39,8 @@ TEST(Hostlist, SaysWhatIsWrong) {
   for (const char* text : {"n[a]", "n[1-]", "n[-1]", "n[1-2-3]", "n[ 1]", "n[99999999999999999999]"})
     EXPECT_THAT(trouble(text), HasSubstr("something else than numbers")) << text;
   EXPECT_THAT(trouble("n[3-1]"), HasSubstr("runs backwards"));
-  for (const char* text :
-       {"n[0-1000000]", "n[1-18446744073709551615]", "a[1-2000]b[1-2000]", "n[1-600000],m[1-600000]"})
+  for (const char* text : {"n[0-1000000]", "n[1-18446744073709551615]", "a[1-2000]b[1-2000]",
+                           "n[1-600000],m[1-600000]", "n[5,0-18446744073709551615]"})
     EXPECT_THAT(trouble(text), HasSubstr("more than a million names")) << text;
 }
 

@@ -134,7 +134,7 @@ SizeSweep read_sweep(const CollectiveFlags& flags, int num_ranks) {
     sweep.reductions = translate(flags.reduction, specs::reduction_names(), kReductions);
   if (sweep.dtypes == std::vector<std::string>{"int32"} &&
       sweep.reductions == std::vector<std::string>{"average"}) {
-    throw UsageError("-d int32 -o avg: an average of integers is not exact; use sum, min or max");
+    throw UsageError("-d int32 --op avg: an average of integers is not exact; use sum, min or max");
   }
   if (!flags.parts.empty() && flags.parts != "equal" && !sweep.operation.has_parts)
     throw UsageError(

@@ -116,7 +116,8 @@ DueRule failed_points(const std::string& study, const std::vector<Point>& points
   for (const Point& point : points) planned.insert(point_id(point));
   try {
     for (const Record& record : read_study(study, Load::without_samples).records) {
-      if (planned.contains(record.id) || search_of(record.point, planned)) due.insert(record.id);
+      const bool is_try = is_known_workload(record.point) && search_of(record.point, planned);
+      if (planned.contains(record.id) || is_try) due.insert(record.id);
     }
   } catch (const UsageError&) {  // no study yet, or resuming it reports the error
   }

@@ -61,10 +61,11 @@ void MegatronIndex::read_header() {
   num_sequences_ = header.num_sequences;
   num_documents_ = header.num_documents;
   const int64_t bytes = file_.size();
-  if (num_sequences_ == 0 && documents_begin() + 8 * num_documents_ == bytes)
-    fail("holds no sequences, so that there is nothing to train on");
-  const bool fits = 0 < num_sequences_ && num_sequences_ < bytes && 0 < num_documents_ &&
-                    num_documents_ < bytes && documents_begin() + 8 * num_documents_ == bytes;
+  // Numbers that are larger than the file are not multiplied, so that nothing overflows.
+  const bool fits = 0 <= num_sequences_ && num_sequences_ < bytes && 0 <= num_documents_ &&
+                    num_documents_ < bytes && documents_begin() + 8 * num_documents_ == bytes &&
+                    (num_sequences_ == 0 || num_documents_ > 0);
+  if (fits && num_sequences_ == 0) fail("holds no sequences, so that there is nothing to train on");
   if (!fits)
     fail(fmt::format("is {} bytes, which do not hold {} sequences and {} ends of documents", bytes,
                      num_sequences_, num_documents_));
