@@ -204,6 +204,9 @@ double datasheet_peak_flops(const std::string& device_name, const std::string& p
       // "NVIDIA Blackwell", data sheet: one GPU of HGX B200, and one of GB200 NVL72.
       {"NVIDIA B200", 75, 37, 1100, 2250, 4500},
       {"NVIDIA GB200", 80, 40, 1250, 2500, 5000},
+      // "NVIDIA GB300 NVL72", product page: 360 PFLOP/s of FP8 on 72 GPUs without sparsity, half of that in
+      // 16 bits, and a quarter in TF32. Pages differ about FP32.
+      {"NVIDIA GB300", kUnknown, kUnknown, 1250, 2500, 5000},
       // "NVIDIA L40S", data sheet.
       {"NVIDIA L40S", 91.6, kUnknown, 183, 362.05, 733},
       // "NVIDIA RTX 6000 Ada Generation", data sheet. It states fp32, and 1,457 for fp8 with sparsity; `half`

@@ -41,6 +41,7 @@ TEST(DatasheetPeaks, AreDenseInEveryPrecision) {
 TEST(DatasheetPeaks, AreThoseOfTheDataSheets) {
   EXPECT_EQ(datasheet_peak_flops("NVIDIA B200", "bf16"), 2250e12);
   EXPECT_EQ(datasheet_peak_flops("NVIDIA GB200", "bf16"), 2500e12);
+  EXPECT_EQ(datasheet_peak_flops("NVIDIA GB300", "fp8"), 5000e12);
   EXPECT_EQ(datasheet_peak_flops("NVIDIA H100 PCIe", "fp16"), 756.5e12);
   EXPECT_EQ(datasheet_peak_flops("NVIDIA H100 NVL", "fp64"), 60e12);
   EXPECT_EQ(datasheet_peak_flops("NVIDIA A100 80GB PCIe", "tf32"), 156e12);
