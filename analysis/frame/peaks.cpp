@@ -62,11 +62,10 @@ void add_low_peak(MergedPoint& merged, double best) {
 }
 
 // Whether the point says nothing of the speed of fp8. Without fp8 products in hardware there is no peak of
-// them. The products of experts are emulated on every device, and so are those beside fp32 and fp64.
+// them.
 bool is_emulated(const MergedPoint& merged) {
   const TrainingPoint& t = merged.point.training;
-  return t.products.name == "fp8" && (std::isnan(merged.measures.peak_flops) || t.product_type() != "fp8" ||
-                                      t.model.options.contains("experts"));
+  return t.products.name == "fp8" && (std::isnan(merged.measures.peak_flops) || t.emulates_products());
 }
 
 // Half of attention's among them.

@@ -47,6 +47,7 @@ Curve held_out_curve(const Record& record, const std::string& name, int style) {
 std::string run_name(const Record& record) {
   const TrainingPoint& t = record.point.training;
   std::string name = fmt::format("{}, {}", strategy_text(t), ranks_text(record.point.ranks));
+  if (t.products.name != "compute") name += ", " + brief_text("products", t.products);
   if (record.measures.first_step > 0) name += fmt::format(", from step {}", record.measures.first_step);
   return name;
 }

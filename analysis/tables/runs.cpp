@@ -23,6 +23,11 @@ ColumnsOf<Record> run_columns() {
       {choice_column("strategy"), [](const auto& run) { return strategy_cell(run.point.training); }},
       {{"precision", "", false, true},
        [](const auto& run) { return cells::words(run.point.training.precision); }},
+      {{"products", "", false, true},
+       [](const auto& run) {
+         const Choice& products = run.point.training.products;
+         return products.name == "compute" ? cells::words("") : choice_cell("products", products);
+       }},
       {{"ranks", ""}, [](const auto& run) { return cells::count(run.point.ranks); }},
       {{"global batch", "samples"}, [](const auto& run) { return cells::count(run.point.global_batch()); }}};
 }

@@ -72,6 +72,8 @@ void TrainingSetup::allocate(int64_t first_step) {
   model = make_model(t.model, types.compute, comm.device());
   model->keep(rank_step.part());
   model->fp8 = fp8_of(t.products);
+  if (model->fp8 && t.precision == "bf16" && has_fp8_products(comm.device()) && loads_kernels())
+    model->fp8->kernels = fused_kernels(comm.device());
   if (t.kernels == "fused") model->fused = fused_kernels(comm.device());
   model->splits_backward = programs.step.splits_backward();
   if (model->fused) model->fused->adds_gradients = !model->splits_backward;

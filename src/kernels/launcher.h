@@ -49,6 +49,9 @@ using Kernels = c10::intrusive_ptr<KernelLauncher>;
 // SystemError is thrown at the first launch if NVRTC is missing, or if the GPU is older than all that NVRTC
 // knows.
 Kernels fused_kernels(at::Device gpu);
+// Whether this program was built with a CUDA whose runtime loads them, 12.8 or newer. Otherwise
+// fused_kernels() throws a UsageError.
+bool loads_kernels();
 
 // The architecture to compile for. `capability` 90 means 9.0, `known` are the capabilities that the compiler
 // knows. If it knows the GPU, the result is the GPU's own code, "sm_90". Otherwise it is intermediate code

@@ -149,7 +149,9 @@ class GpuKernels final : public KernelLauncher {
 
 #if CUDART_VERSION >= 12080
 Kernels fused_kernels(at::Device gpu) { return c10::make_intrusive<GpuKernels>(gpu); }
+bool loads_kernels() { return true; }
 #else
+bool loads_kernels() { return false; }
 Kernels fused_kernels(at::Device) {
   throw UsageError(
       "fused kernels need CUDA 12.8 or newer, which this program was not built with; take kernels torch");

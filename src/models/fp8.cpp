@@ -3,12 +3,18 @@
 
 #include <ATen/ops/_scaled_mm.h>
 
+#include <map>
+#include <string>
+
 #include "device/device.h"
 
 namespace shardmark {
 namespace {
 
+// The largest numbers of the types, which are 1.75 times 2 to the power of their largest exponent.
 constexpr double kLargestE4m3 = 448, kLargestE5m2 = 57344;
+constexpr int64_t kLargestExponentE4m3 = 8, kLargestExponentE5m2 = 15;
+constexpr int64_t kBlock = 32;
 
 at::ScalarType type_of(const Fp8& fp8, Holds holds) {
   return holds == Holds::gradients ? fp8.gradients : at::kFloat8_e4m3fn;
@@ -17,66 +23,125 @@ double largest_of(at::ScalarType type) { return type == at::kFloat8_e4m3fn ? kLa
 
 at::Tensor widened(const at::Tensor& x) { return x.element_size() < 4 ? x.to(at::kFloat) : x; }
 
-struct Rounded {
-  at::Tensor values;  // in the type
-  at::Tensor scale;   // by which they are multiplied; of a shape that fits to them
-};
-
-// A matrix of zeros has a scale that is not zero, so that nothing is divided by zero.
-Rounded rounded(const Fp8& fp8, const at::Tensor& x, Holds holds, int64_t dim) {
+// `largest` has a shape that fits to x. A matrix of zeros has a scale that is not zero, so that nothing is
+// divided by zero. The limit is a tensor, because torch's GPU kernels multiply by the reciprocal of a number,
+// which may have another last bit than a quotient.
+Fp8Lines rounded(const at::Tensor& x, at::ScalarType type, const at::Tensor& largest) {
   constexpr double kTiny = 1e-30;
-  const at::ScalarType type = type_of(fp8, holds);
-  const double largest = largest_of(type);
-  const at::Tensor wide = widened(x);
-  at::Tensor most = wide.abs();
-  most = fp8.by_row    ? most.amax({dim}, /*keepdim=*/true)
-         : x.dim() > 2 ? most.amax({1, 2}, /*keepdim=*/true)
-                       : most.amax();
-  const at::Tensor scale = most.clamp_min(kTiny).div_(largest);
-  return {at::div(wide, scale).clamp_(-largest, largest).to(type), scale};
+  const double limit = largest_of(type);
+  const at::Tensor scale = largest.clamp_min(kTiny).div_(at::full({}, limit, largest.options()));
+  return {at::div(widened(x), scale).clamp_(-limit, limit).to(type), scale};
 }
 
-// cuBLAS wants rows of both matrices, the right one of which is stored by columns, in multiples of 16 bytes.
-bool is_native(const at::Tensor& a, const at::Tensor& b) {
+// Rounds blocks of numbers along the last dimension, the last of which may be shorter. A scale is the power
+// of two by which the block's largest number gets the type's largest exponent. Numbers above the type's
+// largest one become that one. A block with a number that is not finite has no scale.
+Fp8Lines rounded_by_block(const at::Tensor& x, at::ScalarType type) {
+  constexpr int64_t kLeastExponent = -127, kMostExponent = 127;  // of a scale, in 8 bits
+  const int64_t size = x.size(-1), padding = (kBlock - size % kBlock) % kBlock;
+  const at::Tensor blocks = at::constant_pad_nd(widened(x), {0, padding}).unflatten(-1, {-1, kBlock});
+  const at::Tensor most = blocks.abs().amax({-1}, /*keepdim=*/true);
+  const int64_t largest = type == at::kFloat8_e4m3fn ? kLargestExponentE4m3 : kLargestExponentE5m2;
+  // frexp gives a fraction from 0.5 on.
+  const at::Tensor exponent =
+      std::get<1>(at::frexp(most)).sub(1 + largest).clamp_(kLeastExponent, kMostExponent);
+  const at::Tensor scale = at::ldexp(at::ones_like(most), exponent) + (most - most);
+  const double limit = largest_of(type);
+  const at::Tensor codes = at::div(blocks, scale).clamp_(-limit, limit).to(type);
+  return {codes.flatten(-2).narrow(-1, 0, size), scale.squeeze(-1)};
+}
+
+// The numbers that codes stand for.
+at::Tensor scaled_back(const Fp8& fp8, const Fp8Lines& lines) {
+  const auto& [codes, scale] = lines;
+  at::Tensor values =
+      codes.to(scale.scalar_type(), /*non_blocking=*/false, /*copy=*/false, at::MemoryFormat::Contiguous);
+  if (fp8.scaling != Fp8::Scaling::block) return values.mul_(scale);
+  return values.mul_(scale.repeat_interleave(kBlock, -1).narrow(-1, 0, codes.size(-1)));
+}
+
+// cuBLAS wants rows of both factors in multiples of 16 bytes.
+bool is_native(const Fp8& fp8, const at::Tensor& left, const at::Tensor& right, at::ScalarType type) {
   constexpr int64_t kMultiple = 16;
-  return a.scalar_type() == at::kBFloat16 && has_fp8_products(a.device()) && a.size(1) % kMultiple == 0 &&
-         b.size(1) % kMultiple == 0;
+  return fp8.scaling != Fp8::Scaling::block && type == at::kBFloat16 && has_fp8_products(left.device()) &&
+         left.size(1) % kMultiple == 0 && right.size(0) % kMultiple == 0;
+}
+
+bool has_kernels(const Fp8& fp8, const at::Tensor& x) {
+  return fp8.kernels && fp8.scaling != Fp8::Scaling::block && fits_fp8_kernels(x);
 }
 
 }  // namespace
 
 std::optional<Fp8> fp8_of(const Choice& products) {
   if (products.name != "fp8") return std::nullopt;
-  return Fp8{products.options.at("scaling") == "row",
-             products.options.at("gradients") == "e4m3" ? at::kFloat8_e4m3fn : at::kFloat8_e5m2};
+  static const std::map<std::string, Fp8::Scaling> scalings = {
+      {"tensor", Fp8::Scaling::tensor}, {"row", Fp8::Scaling::row}, {"block", Fp8::Scaling::block}};
+  return Fp8{scalings.at(products.options.at("scaling").get<std::string>()),
+             products.options.at("gradients") == "e4m3" ? at::kFloat8_e4m3fn : at::kFloat8_e5m2,
+             {}};
+}
+
+LargestMagnitudes fp8_largest(const Fp8& fp8, const at::Tensor& x) {
+  if (x.numel() == 0 || fp8.scaling == Fp8::Scaling::block) return {};
+  const bool by_line = fp8.scaling == Fp8::Scaling::row;
+  if (has_kernels(fp8, x)) return largest_magnitudes(fp8.kernels, x, by_line);
+  const at::Tensor magnitudes = widened(x).abs();
+  if (by_line) return {magnitudes.amax({1}, /*keepdim=*/true), magnitudes.amax({0}).unsqueeze(1)};
+  const at::Tensor of_all = magnitudes.amax();
+  return {of_all, of_all};
+}
+
+Fp8Matrix fp8_matrix(const Fp8& fp8, const at::Tensor& x, Holds holds, WantedLines wanted,
+                     const LargestMagnitudes& largest) {
+  const at::ScalarType type = type_of(fp8, holds);
+  Fp8Codes codes;
+  if (x.numel() == 0) {
+    codes = {{x.to(type), {}}, {x.t().to(type), {}}};
+  } else if (fp8.scaling == Fp8::Scaling::block) {
+    if (wanted.rows) codes.rows = rounded_by_block(x, type);
+    if (wanted.columns) codes.columns = rounded_by_block(x.t(), type);
+  } else if (has_kernels(fp8, x)) {
+    codes = fp8_codes(fp8.kernels, x, type, largest, wanted);
+  } else {
+    if (wanted.rows) codes.rows = rounded(x, type, largest.of_rows);
+    const bool are_rows = wanted.rows && fp8.scaling == Fp8::Scaling::tensor;
+    if (wanted.columns)
+      codes.columns = are_rows ? Fp8Lines{codes.rows.codes.t(), codes.rows.scale}
+                               : rounded(x.t(), type, largest.of_columns);
+  }
+  return {{codes.rows, holds}, {codes.columns, holds}};
+}
+
+at::Tensor fp8_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& right, at::ScalarType type) {
+  const at::Tensor &a = left.lines.codes, &b = right.lines.codes;
+  if (a.numel() == 0 || b.numel() == 0) return at::zeros({a.size(0), b.size(0)}, a.options().dtype(type));
+  // Not all of cuBLAS's and CUTLASS's products take e5m2 on the right.
+  if (right.holds == Holds::gradients && left.holds == Holds::values)
+    return fp8_product(fp8, right, left, type).t();
+  if (is_native(fp8, a, b, type)) return fp8_native_product(fp8, left, right);
+  return at::mm(scaled_back(fp8, left.lines), scaled_back(fp8, right.lines).t()).to(type);
+}
+
+at::Tensor fp8_native_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& right) {
+  // Sums of gradients are kept in full precision; those of outputs may be rounded to 14 bits on the way.
+  const bool is_forward = left.holds == Holds::values && right.holds == Holds::values;
+  const at::Tensor& scale = right.lines.scale;
+  return at::_scaled_mm(left.lines.codes.contiguous(), right.lines.codes.contiguous().t(), left.lines.scale,
+                        fp8.scaling == Fp8::Scaling::row ? scale.t() : scale, /*bias=*/std::nullopt,
+                        /*scale_result=*/std::nullopt, at::kBFloat16, /*use_fast_accum=*/is_forward);
 }
 
 at::Tensor fp8_rounded(const Fp8& fp8, const at::Tensor& x, Holds holds, int64_t dim) {
   if (x.numel() == 0) return widened(x);
-  const auto [values, scale] = rounded(fp8, x, holds, dim);
-  return values.to(scale.scalar_type()).mul_(scale);
-}
-
-at::Tensor fp8_product(const Fp8& fp8, const Fp8Operand& a, const Fp8Operand& b) {
-  const at::Tensor &left = a.matrix, &right = b.matrix;
-  if (left.numel() == 0 || right.numel() == 0)
-    return at::zeros({left.size(0), right.size(1)}, left.options());
-  // Not all of cuBLAS's and CUTLASS's products take e5m2 on the right.
-  if (b.holds == Holds::gradients && a.holds == Holds::values)
-    return fp8_product(fp8, {right.t(), b.holds}, {left.t(), a.holds}).t();
-  return is_native(left, right)
-             ? fp8_native_product(fp8, a, b)
-             : at::mm(fp8_rounded(fp8, left, a.holds, 1), fp8_rounded(fp8, right, b.holds, 0))
-                   .to(left.scalar_type());
-}
-
-at::Tensor fp8_native_product(const Fp8& fp8, const Fp8Operand& a, const Fp8Operand& b) {
-  const Rounded left = rounded(fp8, a.matrix, a.holds, 1), right = rounded(fp8, b.matrix.t(), b.holds, 1);
-  // Sums of gradients are kept in full precision; those of outputs may be rounded to 14 bits on the way.
-  const bool is_forward = a.holds == Holds::values && b.holds == Holds::values;
-  return at::_scaled_mm(left.values.contiguous(), right.values.contiguous().t(), left.scale,
-                        fp8.by_row ? right.scale.t() : right.scale, /*bias=*/std::nullopt,
-                        /*scale_result=*/std::nullopt, at::kBFloat16, /*use_fast_accum=*/is_forward);
+  const at::ScalarType type = type_of(fp8, holds);
+  if (fp8.scaling == Fp8::Scaling::block)
+    return scaled_back(fp8, rounded_by_block(x.transpose(dim, -1), type)).transpose(dim, -1).contiguous();
+  const at::Tensor magnitudes = widened(x).abs();
+  return scaled_back(fp8, rounded(x, type,
+                                  fp8.scaling == Fp8::Scaling::row ? magnitudes.amax({dim}, /*keepdim=*/true)
+                                  : x.dim() > 2                    ? magnitudes.amax({1, 2}, /*keepdim=*/true)
+                                                                   : magnitudes.amax()));
 }
 
 }  // namespace shardmark

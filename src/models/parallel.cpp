@@ -60,6 +60,17 @@ at::Tensor scattered_sum(const OfModel& of, const at::Tensor& x) {
 
 }  // namespace
 
+const RoundedInput& LayerInput::rounded(const Fp8& fp8) const {
+  if (!rounded_) {
+    const at::NoGradGuard no_grad;
+    const at::Tensor rows = x.detach().reshape({-1, x.size(-1)});
+    const LargestMagnitudes largest = fp8_largest(fp8, rows);
+    rounded_ = std::make_shared<RoundedInput>(
+        RoundedInput{fp8_matrix(fp8, rows, Holds::values, {true, false}, largest).rows, largest});
+  }
+  return *rounded_;
+}
+
 void TensorRegion::begin_backward() {
   if (!gathers_again() || input_.defined()) return;
   const at::Tensor own = own_.contiguous();

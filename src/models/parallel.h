@@ -10,6 +10,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <memory>
+
 #include "models/model.h"
 
 namespace shardmark {
@@ -41,6 +43,12 @@ class TensorRegion : public torch::CustomClassHolder {
   std::vector<AddGradients> left_;
 };
 
+// An input [N, C] of layers that is rounded for their products in fp8.
+struct RoundedInput {
+  Fp8Factor rows;
+  LargestMagnitudes largest;  // from which backward rounds it by columns
+};
+
 // Activations [N, C] of all tokens that layers read.
 struct LayerInput {
   LayerInput(at::Tensor all) : x(std::move(all)) {}  // NOLINT: any activations are an input of a layer
@@ -48,6 +56,12 @@ struct LayerInput {
       : x(std::move(all)), region(std::move(of)) {}
   at::Tensor x;
   c10::intrusive_ptr<TensorRegion> region;  // none outside of tensor-parallel regions
+
+  // It is rounded once for all layers that read it.
+  const RoundedInput& rounded(const Fp8& fp8) const;
+
+ private:
+  mutable std::shared_ptr<const RoundedInput> rounded_;
 };
 
 // Enters a tensor-parallel region with activations [N, C], of which all tensor-parallel ranks have all

@@ -69,6 +69,13 @@ std::string extras_text(const Axes& axes, const Point& point) {
 
 }  // namespace
 
+bool TrainingPoint::emulates_products() const {
+  const OptionValue* const scaling = products.options.find("scaling");
+  const bool by_block =
+      scaling != nullptr && scaling->is<std::string>() && scaling->get<std::string>() == "block";
+  return precision != "bf16" || by_block || model.options.contains("experts");
+}
+
 bool is_known_workload(const Point& point) {
   return point.workload == "training" || point.workload == "train" || point.workload == "collective";
 }

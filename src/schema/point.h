@@ -59,10 +59,12 @@ struct TrainingPoint {
   // "weak": the suite gave the batch of a rank. "strong": it gave the global batch. Not part of the identity.
   std::string scaling = "weak";
 
-  // The type of most matrix products, whose peak a rate is compared with. Beside fp32 and fp64, fp8 is
-  // emulated.
+  // Whether products in fp8 are emulated on every device, also on one that has such products: beside fp32 and
+  // fp64, with a scale for each block, and those of experts.
+  bool emulates_products() const;
+  // The type of most matrix products, whose peak a rate is compared with.
   const std::string& product_type() const {
-    return products.name == "fp8" && precision == "bf16" ? products.name : precision;
+    return products.name == "fp8" && !emulates_products() ? products.name : precision;
   }
 };
 

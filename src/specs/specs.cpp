@@ -172,8 +172,9 @@ const std::map<std::string, ProductsSpec>& products_specs() {
         {{"scaling",
           OptionType::text,
           "tensor",
-          "tensor: one scale for each matrix; row: one for each row of the left and column of the right one",
-          {"tensor", "row"}},
+          "tensor: one scale for each matrix; row: one for each row of the left and column of the right one; "
+          "block: a power of two for each 32 numbers of these (MXFP8)",
+          {"tensor", "row", "block"}},
          {"gradients",
           OptionType::text,
           "e5m2",

@@ -37,6 +37,12 @@ TEST_F(FusedKernelsOnGpu, CrossEntropyAndItsGradient) {
   check_cross_entropy(fused_kernels(device_), device_, 30, 128256, 128256);
 }
 
+TEST_F(FusedKernelsOnGpu, CodesOfEightBits) {
+  at::manual_seed(5);
+  check_fp8(fused_kernels(device_), device_, 208, 80);
+  check_fp8(fused_kernels(device_), device_, 4096, 3072);
+}
+
 TEST_F(FusedKernelsOnGpu, AdamW) {
   for (const int64_t numel : {1, 37, 100003, 5000000})
     for (const bool divides : {false, true}) check_adamw(fused_kernels(device_), device_, numel, divides);

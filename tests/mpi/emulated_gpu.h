@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -86,6 +87,9 @@ inline float __shfl_xor_sync(unsigned, float value, int lanes) {
   turns.leave();
   return of_other;
 }
+inline unsigned atomicMax(unsigned* place, unsigned value) {
+  return std::exchange(*place, std::max(*place, value));
+}
 template <class To, class From>
 To same_bits(From from) {
   To to;
@@ -106,6 +110,7 @@ inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 #include "kernels/adamw.cu"
 #include "kernels/column_sum.cu"
 #include "kernels/cross_entropy.cu"
+#include "kernels/fp8.cu"
 #include "kernels/layer_norm.cu"
 #undef __global__
 #undef __device__

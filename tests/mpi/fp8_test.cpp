@@ -8,13 +8,15 @@
 #include "models/experts.h"
 #include "models/layers.h"
 #include "sweep/measure.h"
+#include "tests/mpi/emulated_kernels.h"
 #include "tests/mpi/layouts_fixture.h"
 
 namespace shardmark {
 namespace {
 
 const std::vector<std::string> kRecipes = {"fp8", "fp8(gradients=e4m3)", "fp8(scaling=row)",
-                                           "fp8(scaling=row, gradients=e4m3)"};
+                                           "fp8(scaling=row, gradients=e4m3)",
+                                           "fp8(scaling=block, gradients=e4m3)"};
 const std::string kSmallGpt2 = "gpt2(layers=3, width=24, heads=4, sequence=12, vocabulary=37)",
                   kSmallLlama =
                       "llama(layers=3, width=24, heads=4, kv_heads=2, inner=20, sequence=12, "
@@ -44,7 +46,7 @@ class Fp8Products : public Layouts {};
 
 TEST_F(Fp8Products, RoundToTheNearestNumberOfTheType) {
   for (const Holds holds : {Holds::values, Holds::gradients}) {
-    const Fp8 fp8{false, at::kFloat8_e5m2};
+    const Fp8 fp8{Fp8::Scaling::tensor, at::kFloat8_e5m2, {}};
     const at::ScalarType type = holds == Holds::values ? at::kFloat8_e4m3fn : at::kFloat8_e5m2;
     const std::vector<double> numbers = numbers_of(type);
     ASSERT_EQ(numbers.back(), type == at::kFloat8_e4m3fn ? 448 : 57344);
@@ -74,14 +76,14 @@ TEST_F(Fp8Products, RoundToTheNearestNumberOfTheType) {
         fp8_rounded(fp8, at::tensor(given, at::kDouble).mul(0.25).view({-1, 2}), holds, 0);
     EXPECT_TRUE(scaled.flatten().equal(at::tensor(expected, at::kDouble).mul(0.25)));
   }
-  const Fp8 fp8{true, at::kFloat8_e5m2};
+  const Fp8 fp8{Fp8::Scaling::row, at::kFloat8_e5m2, {}};
   EXPECT_TRUE(fp8_rounded(fp8, at::zeros({2, 3}), Holds::values, 1).equal(at::zeros({2, 3})));
   EXPECT_EQ(fp8_rounded(fp8, at::zeros({0, 3}), Holds::values, 1).numel(), 0);
   EXPECT_TRUE(fp8_rounded(fp8, at::full({2, 3}, NAN), Holds::values, 1).isnan().all().item<bool>());
 }
 
 // Rounds one number after the other, with scales that are found one by one.
-at::Tensor rounded_one_by_one(const at::Tensor& x, at::ScalarType type, bool by_row, int64_t dim) {
+at::Tensor rounded_one_by_one(const at::Tensor& x, at::ScalarType type, Fp8::Scaling scaling, int64_t dim) {
   const std::vector<double> numbers = numbers_of(type);
   const at::Tensor wide = x.to(at::kDouble).contiguous(), out = at::empty_like(wide);
   const auto from = wide.accessor<double, 2>();
@@ -90,12 +92,20 @@ at::Tensor rounded_one_by_one(const at::Tensor& x, at::ScalarType type, bool by_
     double most = 0;
     for (int64_t a = 0; a < wide.size(0); ++a)
       for (int64_t b = 0; b < wide.size(1); ++b)
-        if (!by_row || (dim == 1 ? a == i : b == j)) most = std::max(most, std::abs(from[a][b]));
+        if (scaling == Fp8::Scaling::tensor ||
+            ((dim == 1 ? a == i : b == j) &&
+             (scaling == Fp8::Scaling::row || (dim == 1 ? b / 32 == j / 32 : a / 32 == i / 32))))
+          most = std::max(most, std::abs(from[a][b]));
     return most;
+  };
+  const auto scale_of = [&](double most) {
+    if (scaling != Fp8::Scaling::block) return most / numbers.back();
+    return std::exp2(std::floor(std::log2(most)) - std::floor(std::log2(numbers.back())));
   };
   for (int64_t i = 0; i < wide.size(0); ++i)
     for (int64_t j = 0; j < wide.size(1); ++j) {
-      const double scale = largest(i, j) / numbers.back(), value = std::abs(from[i][j]) / scale;
+      const double scale = scale_of(largest(i, j));
+      const double value = std::min(std::abs(from[i][j]) / scale, numbers.back());
       const auto above = std::lower_bound(numbers.begin(), numbers.end(), value);
       double nearest = above == numbers.end() ? numbers.back() : *above;
       if (above != numbers.begin() && above != numbers.end()) {
@@ -110,7 +120,7 @@ at::Tensor rounded_one_by_one(const at::Tensor& x, at::ScalarType type, bool by_
 
 // y = x W^T, dx = dy W, dW = dy^T x, each of rounded factors; a bias and its gradient are not rounded.
 TEST_F(Fp8Products, OfLinearLayersEqualAnOracle) {
-  constexpr int64_t kRows = 14, kIn = 24, kOut = 20;
+  constexpr int64_t kRows = 34, kIn = 40, kOut = 12;
   for (const std::string& recipe : kRecipes)
     for (const bool is_projection : {false, true}) {
       SCOPED_TRACE(recipe);
@@ -131,8 +141,8 @@ TEST_F(Fp8Products, OfLinearLayersEqualAnOracle) {
         const auto type = [&](bool is_gradient) {
           return is_gradient ? model->fp8->gradients : at::kFloat8_e4m3fn;
         };
-        return at::mm(rounded_one_by_one(a, type(a_is_gradient), model->fp8->by_row, 1),
-                      rounded_one_by_one(b, type(b_is_gradient), model->fp8->by_row, 0));
+        return at::mm(rounded_one_by_one(a, type(a_is_gradient), model->fp8->scaling, 1),
+                      rounded_one_by_one(b, type(b_is_gradient), model->fp8->scaling, 0));
       };
       const at::Tensor w = (is_projection ? weight.t() : weight).detach(), plain_x = x.detach();
       const at::Tensor dw = product(dy.t(), true, plain_x, false);
@@ -154,16 +164,68 @@ TEST_F(Fp8Products, OfTheDeviceEqualEmulatedOnes) {
     const Fp8 fp8 = *fp8_of(resolved_products(recipe));
     at::manual_seed(11);
     const at::Tensor a = at::randn({48, 64}, at::kBFloat16), b = at::randn({64, 32}, at::kBFloat16) * 7;
+    const auto factors = [&](const at::Tensor& x, Holds holds) {
+      return fp8_matrix(fp8, x, holds, {true, true}, fp8_largest(fp8, x));
+    };
     for (const Holds holds : {Holds::values, Holds::gradients}) {
-      const Fp8Operand left{a, holds}, right{b, Holds::values};
+      const Fp8Factor left = factors(a, holds).rows, right = factors(b, Holds::values).columns;
       const at::Tensor device = fp8_native_product(fp8, left, right).to(at::kFloat),
-                       emulated = fp8_product(fp8, left, right).to(at::kFloat);
+                       emulated = fp8_product(fp8, left, right, at::kBFloat16).to(at::kFloat);
       EXPECT_LE(((device - emulated).abs().max() / emulated.abs().max()).item<double>(), 1.0 / 128) << recipe;
-      EXPECT_TRUE(fp8_native_product(fp8, {a, holds}, {b.t().contiguous().t(), Holds::values})
-                      .to(at::kFloat)
-                      .equal(device));
+      const Fp8Factor same = factors(b.t().contiguous(), Holds::values).rows;
+      EXPECT_TRUE(fp8_native_product(fp8, left, same).to(at::kFloat).equal(device));
     }
   }
+}
+
+// The kernels that round on a GPU, run as C++, change no bit of a step in bf16, whether backward is in one
+// part or in two.
+TEST_F(Fp8Products, WithKernelsHaveTheSameBits) {
+  if (comm->size() > 1) GTEST_SKIP() << "one rank is enough";
+  for (const std::string recipe : {"fp8", "fp8(scaling=row, gradients=e4m3)"})
+    for (const std::string text : {"gpt2(layers=2, width=32, heads=2, sequence=16, vocabulary=37)",
+                                   "llama(layers=2, width=32, heads=2, kv_heads=1, inner=48, sequence=16, "
+                                   "vocabulary=37)"})
+      for (const bool is_split : {false, true}) {
+        SCOPED_TRACE(recipe + " " + text);
+        const auto gradients = [&](const Kernels& kernels) {
+          const auto model = make_model(resolved_model(text), at::kBFloat16, at::kCPU);
+          materialize(*model, 7);
+          model->fp8 = fp8_of(resolved_products(recipe));
+          model->fp8->kernels = kernels;
+          model->splits_backward = is_split;
+          DeferredGradients deferred;
+          model->deferred = is_split ? &deferred : nullptr;
+          // The first part of a backward must not touch the gradients of what splits.
+          std::vector<at::Tensor> all;
+          const auto bind = [&](const auto& is_bound) {
+            for (const auto& group : model->table().groups)
+              for (const auto& spec : group.parameters)
+                if (is_bound(spec.name)) {
+                  at::Tensor& parameter = model->parameter(spec.name);
+                  all.push_back(parameter.mutable_grad() = at::zeros_like(parameter));
+                }
+          };
+          const auto splits = [&](const std::string& name) {
+            return is_split &&
+                   (name.find("c_") != std::string::npos || name.find("proj") != std::string::npos);
+          };
+          bind([&](const std::string& name) { return !splits(name); });
+          at::manual_seed(3);
+          const Batch batch =
+              model->prepared({at::randint(37, {2, 16}, at::kLong), at::randint(37, {2, 16}, at::kLong)});
+          at::Tensor h = batch.inputs;
+          for (const auto& block : model->blocks()) h = block.forward(h, batch);
+          h.backward();
+          bind(splits);
+          for (auto& add : deferred) add();
+          all.push_back(h.detach());
+          return all;
+        };
+        const std::vector<at::Tensor> plain = gradients({}), by_kernels = gradients(emulated_kernels());
+        for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(by_kernels[i].equal(plain[i])) << i;
+        EXPECT_GT(plain[0].abs().sum().item<double>(), 0);
+      }
 }
 
 // A mixture's experts by definition, with rounded factors: the copies of all tokens are one matrix, and each
@@ -189,7 +251,7 @@ TEST_F(Fp8Products, OfExpertsEqualAnOracle) {
     const auto rounded = [&](const at::Tensor& matrix, Holds holds, int64_t dim) {
       return rounded_one_by_one(matrix,
                                 holds == Holds::gradients ? model->fp8->gradients : at::kFloat8_e4m3fn,
-                                model->fp8->by_row, dim);
+                                model->fp8->scaling, dim);
     };
     const auto end = [&](int64_t expert) { return expert < 0 ? 0 : routes.ends[expert].item<int64_t>(); };
     const auto of_expert = [&](const at::Tensor& rows, int64_t expert) {
@@ -287,7 +349,13 @@ TEST_F(Fp8Products, UnderStrategiesAndPipelinesEqualSingle) {
           {.model = model, .strategy = "fsdp", .accumulation = 2, .recompute = 1, .products = recipe});
       if (comm->size() > 1 && (recipe == kRecipes.front() || recipe == kRecipes.back()))
         for (const std::string& schedule : kSchedules)
-          expect_equal({.model = model, .pipeline = 2, .schedule = schedule, .products = recipe});
+          for (const std::string strategy : {"ddp", "fsdp"})
+            if (strategy == "ddp" || model == kSmallGpt2)
+              expect_equal({.model = model,
+                            .strategy = strategy,
+                            .pipeline = 2,
+                            .schedule = schedule,
+                            .products = recipe});
     }
 }
 
@@ -314,6 +382,19 @@ TEST_F(Fp8Products, OfPartsOfMatricesAreNearSingle) {
       const Outcomes& plain = single_of(layout, point.data_ranks());
       EXPECT_GT(largest_relative(run.norms, plain.norms), 1e-6) << "nothing was rounded";
     }
+}
+
+// Blocks of 32 numbers are whole on every tensor rank here, so that all find the scales of one device.
+TEST_F(Fp8Products, OfBlocksEqualSingleOverTensorRanks) {
+  if (comm->size() == 1) GTEST_SKIP() << "needs two ranks";
+  for (const std::string model :
+       {"gpt2(layers=2, width=64, heads=2, sequence=8, vocabulary=37)",
+        "llama(layers=2, width=64, heads=2, kv_heads=2, inner=64, sequence=8, vocabulary=37)"})
+    for (const bool sequence_parallel : {false, true})
+      expect_equal({.model = model,
+                    .tensor = 2,
+                    .sequence_parallel = sequence_parallel,
+                    .products = "fp8(scaling=block, gradients=e4m3)"});
 }
 
 // A point of a sweep proves itself, also where ranks have a part of a matrix.

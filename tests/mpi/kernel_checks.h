@@ -4,7 +4,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernels/fused.h"
@@ -133,6 +135,44 @@ inline void check_adamw(const Kernels& kernels, at::Device device, int64_t numel
   EXPECT_TRUE(at::allclose(m.to(at::kCPU, at::kDouble), first, 1e-5, 1e-7));
   EXPECT_TRUE(at::allclose(v.to(at::kCPU, at::kDouble), second, 1e-5, 1e-9));
   EXPECT_TRUE(at::equal(copy, p.to(at::kBFloat16)));
+}
+
+// Codes and scales are those of torch's operations, bit for bit, whatever lines are wanted. There are rows
+// and columns of zeros, numbers far below the others and large ones.
+inline void check_fp8(const Kernels& kernels, at::Device device, int64_t rows, int64_t columns) {
+  const at::Tensor x = at::randn({rows, columns}, at::kDouble);
+  x.mul_(at::exp2(at::randint(-14, 8, {rows, columns}, at::kDouble)));
+  x[0].zero_();
+  x.select(1, 1).zero_();
+  x[3][2] = 3e4;
+  const at::Tensor in = x.to(device, at::kBFloat16);
+  const auto bits = [](const at::Tensor& codes) { return codes.contiguous().view(at::kByte).cpu(); };
+  for (const Fp8::Scaling scaling : {Fp8::Scaling::tensor, Fp8::Scaling::row})
+    for (const at::ScalarType type : {at::kFloat8_e4m3fn, at::kFloat8_e5m2}) {
+      const Fp8 plain{scaling, type, {}}, with_kernels{scaling, type, kernels};
+      const LargestMagnitudes largest = fp8_largest(plain, in), found = fp8_largest(with_kernels, in);
+      EXPECT_TRUE(found.of_rows.equal(largest.of_rows) && found.of_columns.equal(largest.of_columns));
+      const Fp8Matrix expected = fp8_matrix(plain, in, Holds::gradients, {true, true}, largest);
+      for (const WantedLines wanted : {WantedLines{true, true}, {true, false}, {false, true}}) {
+        SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns) + " " + at::toString(type) +
+                     (wanted.rows ? " rows" : "") + (wanted.columns ? " columns" : ""));
+        const Fp8Matrix measured = fp8_matrix(with_kernels, in, Holds::gradients, wanted, found);
+        for (const auto& [is_wanted, one, other] :
+             {std::tuple(wanted.rows, measured.rows.lines, expected.rows.lines),
+              {wanted.columns, measured.columns.lines, expected.columns.lines}}) {
+          EXPECT_EQ(one.codes.defined(), is_wanted);
+          if (!is_wanted) continue;
+          EXPECT_TRUE(bits(one.codes).equal(bits(other.codes)));
+          EXPECT_TRUE(one.scale.equal(other.scale));
+        }
+      }
+    }
+  const at::Tensor unknown = at::full({16, 16}, NAN, in.options());
+  const Fp8 fp8{Fp8::Scaling::tensor, at::kFloat8_e5m2, kernels};
+  const Fp8Matrix of_unknown =
+      fp8_matrix(fp8, unknown, Holds::values, {true, true}, fp8_largest(fp8, unknown));
+  EXPECT_TRUE(of_unknown.rows.lines.codes.to(at::kFloat).isnan().all().item<bool>());
+  EXPECT_TRUE(of_unknown.columns.lines.codes.to(at::kFloat).isnan().all().item<bool>());
 }
 
 // The loss and gradients of a GPT-2 in bf16 may be at most 25 % farther from fp64 than those with PyTorch's

@@ -49,6 +49,13 @@ TEST(FusedKernels, AdamW) {
     for (const bool divides : {false, true}) check_adamw(emulated_kernels(), at::kCPU, numel, divides);
 }
 
+// Tiles that end inside of the matrix, in either dimension.
+TEST(FusedKernels, CodesOfEightBits) {
+  at::manual_seed(5);
+  for (const int64_t rows : {16, 64, 208})
+    for (const int64_t columns : {16, 80, 128}) check_fp8(emulated_kernels(), at::kCPU, rows, columns);
+}
+
 TEST(FusedKernels, StepOfGpt2) {
   for (const bool splits_backward : {false, true})
     check_gpt2(emulated_kernels(), at::kCPU,
@@ -69,7 +76,13 @@ TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
       {"column_sum.cu", "column_totals"},
       {"cross_entropy.cu", "softmax_cross_entropy<8, 7>"},
       {"cross_entropy.cu", "softmax_cross_entropy<8, 8>"},
-      {"cross_entropy.cu", "softmax_cross_entropy<1, 8>"}};
+      {"cross_entropy.cu", "softmax_cross_entropy<1, 8>"},
+      {"fp8.cu", "fp8_largest<false>"},
+      {"fp8.cu", "fp8_largest<true>"},
+      {"fp8.cu", "fp8_round<2, false>"},
+      {"fp8.cu", "fp8_round<2, true>"},
+      {"fp8.cu", "fp8_round<3, false>"},
+      {"fp8.cu", "fp8_round<3, true>"}};
   for (const char* shape : {"<768, 8>", "<1024, 8>", "<1280, 8>", "<1600, 8>", "<129, 1>"})
     for (const char* name : {"layer_norm_forward", "layer_norm_backward"})
       kernels.emplace_back("layer_norm.cu", std::string(name) + shape);

@@ -60,7 +60,7 @@ TEST(Peaks, EmulatedProductsAreMarked) {
   const auto is_marked = [](double matmul, const char* precision, const char* products, const char* model) {
     Record record = with_peaks(training_record("ddp", 1, 4, 0.1), matmul);
     record.point.training.precision = precision;
-    record.point.training.products = {products};
+    record.point.training.products = choice_from_text(products);
     if (model != nullptr) record.point.training.model = choice_from_text(model);
     record.id = point_id(record.point);
     const std::vector<StudyData> studies = {study_of({record})};
@@ -69,6 +69,8 @@ TEST(Peaks, EmulatedProductsAreMarked) {
   EXPECT_FALSE(is_marked(1e15, "bf16", "fp8", nullptr));
   EXPECT_TRUE(is_marked(Measures::kNone, "bf16", "fp8", nullptr));
   EXPECT_TRUE(is_marked(1e12, "fp32", "fp8", nullptr));
+  EXPECT_TRUE(is_marked(1e15, "bf16", "fp8(scaling=block)", nullptr));
+  EXPECT_FALSE(is_marked(1e15, "bf16", "fp8(scaling=row)", nullptr));
   EXPECT_TRUE(is_marked(1e15, "bf16", "fp8", "moe(experts=8)"));
   EXPECT_FALSE(is_marked(Measures::kNone, "bf16", "compute", nullptr));
 }

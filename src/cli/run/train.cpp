@@ -116,14 +116,18 @@ void tell_warnings(const Point& point) {
   for (const std::string& warning : warnings_of(point)) log_warning(warning);
 }
 
-// Warns if the device has no tf32: it then computes in full precision, which no result would show.
-void tell_precision(const std::string& precision, at::Device device) {
+// Warns if the device has no tf32, or emulates products in fp8: no result of the run would show it.
+void tell_arithmetic(const TrainingPoint& t, at::Device device) {
   const auto native = native_precisions(device);
-  if (precision == "tf32" && std::find(native.begin(), native.end(), precision) == native.end())
+  if (t.precision == "tf32" && std::find(native.begin(), native.end(), t.precision) == native.end())
     log_warning(
         fmt::format("--precision tf32 is the same as fp32 here: {} has no such arithmetic, which needs an "
                     "NVIDIA GPU (Ampere or later)",
                     device_name(device)));
+  if (t.products.name == "fp8" && (t.emulates_products() || !has_fp8_products(device)))
+    log_warning(
+        fmt::format("the products of {} are emulated here, which shows what training becomes, and no speed",
+                    to_text(t.products)));
 }
 
 void print_head(const TrainFlags& flags, const TrainingOptions& options, const Start& start,
@@ -278,7 +282,7 @@ int train(const TrainFlags& flags) {
   if (world.rank() == 0 && !settled.reason.empty()) log_line(settled.reason);
   checked.print_warnings(/*quiet=*/false);
   if (world.rank() == 0) {
-    tell_precision(options->point.training.precision, device);
+    tell_arithmetic(options->point.training, device);
     tell_warnings(options->point);
   }
   if (world.rank() == 0) print_head(flags, *options, start, *source);
