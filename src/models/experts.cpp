@@ -163,6 +163,7 @@ Routing by_choices(const at::Tensor& choices, const at::Tensor& chosen, int64_t 
 
 at::Tensor sum_of_copies(const at::Tensor& rows, const at::Tensor& order, int64_t top_k) {
   const at::Tensor by_token = at::empty(rows.sizes(), rows.options()).index_copy_(0, order, rows);
+  if (top_k == 1) return by_token;
   return by_token.view({-1, top_k, rows.size(1)}).sum(1);
 }
 

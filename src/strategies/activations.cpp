@@ -90,8 +90,9 @@ class Activations {
     if (largest_[b] == nullptr || parameter.numel() > largest_[b]->numel()) largest_[b] = &parameter;
   }
   // While the gradients of experts' inputs are added up for each token: two rows of the width for each copy,
-  // or one and a sum for each row that was received, and the gradients of gate and up; and the gradients of
-  // the block's output, of the sum, and of what tensor ranks gather of the former.
+  // or one and a sum for each row that was received, the gradients of gate and up, and that of the block's
+  // output. In addition, the gradients of what experts gave back, if ranks share them; else those of the sum,
+  // and of what tensor ranks gather of the output's.
   double inputs_of_experts(int64_t b) const {
     if (!at(b).expert_tokens) return 0;
     const specs::ExpertTokens& tokens = *at(b).expert_tokens;
@@ -105,9 +106,11 @@ class Activations {
                                   double(split.token_ranks_of_experts());
     const auto own = double(at(b).output_elements()),
                all = own * (split.sequence_parallel && split.expert == 1 ? double(split.tensor) : 1);
+    const double width = double(tokens.width);
     return batch_ *
-           ((rows + sums) * double(tokens.width) +
-            rows * tokens.kept_of_row / double(split.channel_ranks_of_experts()) + own + 2 * all) *
+           ((rows + std::max(rows, sums)) * width +
+            rows * tokens.kept_of_row / double(split.channel_ranks_of_experts()) + own +
+            (split.expert > 1 ? sums * width : 2 * all)) *
            element_;
   }
   // The gradient of an embedding that the first layer's block looks up is computed at the end of its

@@ -161,7 +161,8 @@ TEST_F(PipelineMemory, OfTensorRanksThatShareExperts) {
 
 // Tokens that travel once to each rank are kept once there, and copied for each of its experts to compute.
 TEST_F(PipelineMemory, OfTokensThatTravelOnce) {
-  for (const std::string options : {"inner=256, top_k=2", "inner=96, top_k=2", "inner=64, top_k=6"})
+  for (const std::string options : {"inner=256, top_k=2", "inner=96, top_k=2", "inner=64, top_k=6",
+                                    "inner=32, top_k=2", "inner=16, top_k=6"})
     for (const int64_t dispatch : {kDispatchCopies, int64_t{1}})
       for (const int64_t recompute : {0, 1})
         expect_near({.model = "moe(layers=2, width=64, heads=2, kv_heads=2, experts=8, sequence=128, "
