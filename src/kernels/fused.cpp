@@ -153,6 +153,130 @@ struct FusedLayerNorm : torch::autograd::Function<FusedLayerNorm> {
   }
 };
 
+// How a row of RMS norm is shared by the threads of a block: each has as few packs as 256 threads allow, and
+// then no more threads than hold the row with so many.
+struct RowOfBlock {
+  RowOfBlock(int64_t channels, std::initializer_list<at::Tensor> tensors)
+      : vector(vector_for(channels, tensors)),
+        packs(quotient_up(channels / vector, kThreads)),
+        threads(quotient_up(quotient_up(channels / vector, packs), 32) * 32) {}
+  std::string kernel(const char* name) const { return fmt::format("{}<{}, {}>", name, vector, packs); }
+  static constexpr int64_t kMostPacks = 4;  // in registers
+  int64_t vector, packs, threads;
+};
+
+struct FusedRmsNorm : torch::autograd::Function<FusedRmsNorm> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x,
+                               const std::optional<at::Tensor>& added, const at::Tensor& weight,
+                               double epsilon, const Kernels& kernels) {
+    const at::Tensor in = x.contiguous(), residual = contiguous(added.value_or(at::Tensor()));
+    const int64_t rows = x.size(0), channels = x.size(1);
+    const at::Tensor h = added ? at::empty_like(in) : in, y = at::empty_like(in);
+    const at::Tensor rstd = at::empty({rows}, x.options().dtype(at::kFloat));
+    const RowOfBlock row(channels, {in, residual, weight});
+    if (rows > 0)
+      (*kernels)({"rms_norm.cu", row.kernel("rms_norm_forward"), {rows, 1}, row.threads}, data(in),
+                 data(residual), data(weight), data(h), data(y), data(rstd), channels,
+                 static_cast<float>(epsilon));
+    ctx->set_materialize_grads(false);
+    ctx->save_for_backward({h, weight, rstd});
+    ctx->saved_data["adds"] = added.has_value();
+    keep(ctx, kernels);
+    return {added ? h : x.view_as(x), y};
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    constexpr int64_t kBlocks = 4;  // per multiprocessor
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &h = saved[0], &weight = saved[1], &rstd = saved[2];
+    const Kernels kernels = kept(ctx);
+    const at::Tensor elsewhere = contiguous(outputs[0]);
+    const at::Tensor dy = outputs[1].defined() ? outputs[1].contiguous() : at::zeros_like(h);
+    const at::Tensor dh = at::empty_like(h);
+    const int64_t rows = h.size(0), channels = h.size(1);
+    const int64_t blocks =
+        std::clamp<int64_t>(kBlocks * kernels->multiprocessors(), 1, std::max<int64_t>(rows, 1));
+    const at::Tensor partial = at::empty({blocks, channels}, rstd.options());
+    const RowOfBlock row(channels, {dy, h, elsewhere, weight});
+    (*kernels)({"rms_norm.cu", row.kernel("rms_norm_backward"), {blocks, 1}, row.threads}, data(dy), data(h),
+               data(elsewhere), data(weight), data(rstd), data(dh), data(partial), rows, channels);
+    const at::Tensor dweight = totals_for(kernels, {weight}, partial)[0];
+    const at::Tensor dadded = ctx->saved_data["adds"].toBool() ? dh : at::Tensor();
+    return {dh, dadded, dweight, {}, {}};
+  }
+};
+
+// Launches a kernel whose last argument is the number of elements: once for all whole packs, and once for the
+// elements that remain.
+template <class... Tensors>
+void over_elements(const Kernels& kernels, const char* text, const std::string& name,
+                   const Tensors&... tensors) {
+  constexpr int64_t kBlocks = 8;  // per multiprocessor
+  const int64_t numel = std::get<0>(std::tie(tensors...)).numel(), vector = vector_for(8, {tensors...});
+  const auto launch = [&](int64_t begin, int64_t count, int64_t of_pack) {
+    if (count == 0) return;
+    const int64_t blocks =
+        std::min(quotient_up(count, kThreads * of_pack), kBlocks * kernels->multiprocessors());
+    (*kernels)({text, fmt::format("{}<{}>", name, of_pack), {blocks, 1}, kThreads},
+               data(tensors.view(-1).narrow(0, begin, count))..., count);
+  };
+  const int64_t whole = numel / vector * vector;
+  launch(0, whole, vector);
+  launch(whole, numel - whole, 1);
+}
+
+struct FusedSwiglu : torch::autograd::Function<FusedSwiglu> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate, const at::Tensor& up,
+                            const Kernels& kernels) {
+    const at::Tensor g = gate.contiguous(), u = up.contiguous();
+    at::Tensor y = at::empty_like(g);
+    over_elements(kernels, "swiglu.cu", "swiglu_forward", g, u, y);
+    ctx->save_for_backward({g, u});
+    keep(ctx, kernels);
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &g = saved[0], &u = saved[1], dy = outputs[0].contiguous();
+    const at::Tensor dgate = at::empty_like(g), dup = at::empty_like(u);
+    over_elements(kept(ctx), "swiglu.cu", "swiglu_backward", dy, g, u, dgate, dup);
+    return {dgate, dup, {}};
+  }
+};
+
+at::Tensor turned_by_kernel(const Kernels& kernels, const at::Tensor& x, const variable_list& tables,
+                            float direction) {
+  const at::Tensor in = x.contiguous();
+  at::Tensor y = at::empty_like(in);
+  const at::Tensor &cos = tables[0], &sin = tables[1], positions = contiguous(tables[2]);
+  const int64_t half = in.size(3) / 2, vector = vector_for(half, {in, cos, sin, y});
+  ENSURE(positions.defined() || in.size(1) <= cos.size(0), "more tokens than positions in the tables");
+  if (in.numel() == 0) return y;
+  (*kernels)({"rotary.cu",
+              fmt::format("rotary<{}>", vector),
+              {quotient_up(in.numel() / (2 * vector), kThreads), 1},
+              kThreads},
+             data(in), data(cos), data(sin), data(positions), data(y), in.size(0) * in.size(1), in.size(1),
+             in.size(2), half, direction);
+  return y;
+}
+
+struct FusedRotary : torch::autograd::Function<FusedRotary> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& cos,
+                            const at::Tensor& sin, const std::optional<at::Tensor>& positions,
+                            const Kernels& kernels) {
+    const variable_list tables = {cos, sin, positions.value_or(at::Tensor())};
+    ctx->save_for_backward(tables);
+    keep(ctx, kernels);
+    return turned_by_kernel(kernels, x, tables, 1);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    return {turned_by_kernel(kept(ctx), outputs[0], ctx->get_saved_variables(), -1), {}, {}, {}, {}};
+  }
+};
+
 // z = x weight + bias, followed by GELU if `gelu` is set.
 struct FusedProjection : torch::autograd::Function<FusedProjection> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
@@ -189,6 +313,28 @@ std::pair<at::Tensor, at::Tensor> fused_layer_norm(const Kernels& kernels, const
   const auto both = FusedLayerNorm::apply(x, added.defined() ? std::optional(added) : std::nullopt, weight,
                                           bias, epsilon, kernels);
   return {both[0], both[1]};
+}
+
+std::pair<at::Tensor, at::Tensor> fused_rms_norm(const Kernels& kernels, const at::Tensor& x,
+                                                 const at::Tensor& added, const at::Tensor& weight,
+                                                 double epsilon) {
+  if (RowOfBlock(x.size(1), {weight}).packs > RowOfBlock::kMostPacks) {
+    const at::Tensor h = added.defined() ? x + added : x;
+    return {h, at::rms_norm(h, weight.sizes(), weight, epsilon)};
+  }
+  const auto both =
+      FusedRmsNorm::apply(x, added.defined() ? std::optional(added) : std::nullopt, weight, epsilon, kernels);
+  return {both[0], both[1]};
+}
+
+at::Tensor fused_swiglu(const Kernels& kernels, const at::Tensor& gate, const at::Tensor& up) {
+  return FusedSwiglu::apply(gate, up, kernels);
+}
+
+at::Tensor fused_rotary(const Kernels& kernels, const at::Tensor& x, const at::Tensor& cos,
+                        const at::Tensor& sin, const at::Tensor& positions) {
+  return FusedRotary::apply(x, cos, sin, positions.defined() ? std::optional(positions) : std::nullopt,
+                            kernels);
 }
 
 at::Tensor column_sum(const Kernels& kernels, const at::Tensor& x) {

@@ -18,6 +18,20 @@ std::pair<at::Tensor, at::Tensor> fused_layer_norm(const Kernels& kernels, const
                                                    const at::Tensor& added, const at::Tensor& weight,
                                                    const at::Tensor& bias, double epsilon);
 
+// The same with RMS norm, of up to 8,192 channels, or 1,024 where they cannot be read in packs of 8; beyond,
+// torch computes. Kernel: rms_norm.cu.
+std::pair<at::Tensor, at::Tensor> fused_rms_norm(const Kernels& kernels, const at::Tensor& x,
+                                                 const at::Tensor& added, const at::Tensor& weight,
+                                                 double epsilon);
+
+// silu(gate) up, of [N, I] each. Kernel: swiglu.cu.
+at::Tensor fused_swiglu(const Kernels& kernels, const at::Tensor& gate, const at::Tensor& up);
+
+// Rotates the pairs of channels i and i + D/2 of x [B, T, H, D] by the angles of their tokens' positions. cos
+// and sin are [positions, 1, D/2]. positions [B, T], int64; undefined: 0, 1, 2 ... Kernel: rotary.cu.
+at::Tensor fused_rotary(const Kernels& kernels, const at::Tensor& x, const at::Tensor& cos,
+                        const at::Tensor& sin, const at::Tensor& positions);
+
 // Sums [N, C] over the rows to [C]. Kernel: column_sum.cu.
 at::Tensor column_sum(const Kernels& kernels, const at::Tensor& x);
 

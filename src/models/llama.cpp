@@ -22,7 +22,9 @@ namespace {
 struct RmsNorm {
   const Model& model;
   const at::Tensor& weight;
-  at::Tensor operator()(const at::Tensor& x) const;
+  at::Tensor operator()(const at::Tensor& x) const { return of_sum(x, {}).second; }
+  // Returns h = x + added (or x if `added` is undefined), and its norm.
+  std::pair<at::Tensor, at::Tensor> of_sum(const at::Tensor& x, const at::Tensor& added) const;
 };
 
 // Rotary position embedding (Su et al. 2021) in Hugging Face's layout: channels i and i + D/2 of a head are a
@@ -36,7 +38,7 @@ struct Rotary {
   // 1: no scaling.
   Rotary(int64_t positions, int64_t head_width, double theta, double factor, at::TensorOptions options);
   // x is [B, T, H, D]. `positions` are those of its tokens, [B, T]; undefined: 0, 1, 2 ...
-  at::Tensor operator()(const at::Tensor& x, const at::Tensor& positions) const;
+  at::Tensor operator()(const Model& model, const at::Tensor& x, const at::Tensor& positions) const;
 };
 
 constexpr double kRmsEpsilon = 1e-5;  // Llama 3's
@@ -126,13 +128,17 @@ at::Tensor frequencies(int64_t head_width, double theta, double factor) {
                    at::where(wavelength < kTrained / kHigh, plain, between));
 }
 
-at::Tensor RmsNorm::operator()(const at::Tensor& x) const {
-  if (model.gpu_forms) return at::rms_norm(x, weight.sizes(), weight, kRmsEpsilon);
-  return RmsNormFunction::apply(x, weight);
+std::pair<at::Tensor, at::Tensor> RmsNorm::of_sum(const at::Tensor& x, const at::Tensor& added) const {
+  if (model.fused) return fused_rms_norm(model.fused, x, added, weight, kRmsEpsilon);
+  const at::Tensor h = added.defined() ? x + added : x;
+  return {h, model.gpu_forms ? at::rms_norm(h, weight.sizes(), weight, kRmsEpsilon)
+                             : RmsNormFunction::apply(h, weight)};
 }
 
 // silu(gate) up. It keeps both inputs.
-at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) { return SwigluFunction::apply(gate, up); }
+at::Tensor swiglu(const Model& model, const at::Tensor& gate, const at::Tensor& up) {
+  return model.fused ? fused_swiglu(model.fused, gate, up) : SwigluFunction::apply(gate, up);
+}
 
 Rotary::Rotary(int64_t positions, int64_t head_width, double theta, double factor,
                at::TensorOptions options) {
@@ -142,7 +148,8 @@ Rotary::Rotary(int64_t positions, int64_t head_width, double theta, double facto
   sin = angles.sin().to(options);
 }
 
-at::Tensor Rotary::operator()(const at::Tensor& x, const at::Tensor& positions) const {
+at::Tensor Rotary::operator()(const Model& model, const at::Tensor& x, const at::Tensor& positions) const {
+  if (model.fused) return fused_rotary(model.fused, x, cos, sin, positions);
   return RotaryFunction::apply(x, cos, sin, positions.defined() ? std::optional(positions) : std::nullopt);
 }
 
@@ -156,8 +163,8 @@ struct GroupedAttention {
     const auto by_head = [&](const Matrix& matrix) {  // [B, T, H or K, D]
       return matrix(in).view({batch.inputs.size(0), batch.inputs.size(1), -1, head_width});
     };
-    const at::Tensor queries = rotary(by_head(q), batch.positions);
-    const at::Tensor keys = rotary(by_head(k), batch.positions);
+    const at::Tensor queries = rotary(model, by_head(q), batch.positions);
+    const at::Tensor keys = rotary(model, by_head(k), batch.positions);
     const at::Tensor y = causal_attention(model, queries, keys, by_head(v), batch);
     return reduce_from_tensor_region(model, out(y.reshape({in.x.size(0), -1})));
   }
@@ -180,8 +187,10 @@ Block transformer(Model& model, const std::string& name, const Rotary& rotary, i
                                    head_width,
                                    model};
   return {name, [=, &model](const at::Tensor& x, const Batch& batch) {
-            const at::Tensor h = x + attention(copy_to_tensor_region(model, before_attention(x)), batch);
-            return h + mlp(before_mlp(h));
+            const auto [in, for_attention] = before_attention.of_sum(x, {});
+            const at::Tensor attended = attention(copy_to_tensor_region(model, for_attention), batch);
+            const auto [h, for_mlp] = before_mlp.of_sum(in, attended);
+            return h + mlp(for_mlp);
           }};
 }
 
@@ -191,8 +200,8 @@ InnerMlp swiglu_mlp(Model& model, const std::string& name) {
   const auto matrix = [&](const char* of) {
     return Matrix{model.parameter(name + "." + of + ".weight"), model, /*is_in_block=*/true};
   };
-  return [gate = matrix("gate_proj"), up = matrix("up_proj"),
-          down = matrix("down_proj")](const LayerInput& in) { return down(swiglu(gate(in), up(in))); };
+  return [&model, gate = matrix("gate_proj"), up = matrix("up_proj"),
+          down = matrix("down_proj")](const LayerInput& in) { return down(swiglu(model, gate(in), up(in))); };
 }
 
 void add_llama_blocks(Model& model, const specs::LlamaShape& shape,

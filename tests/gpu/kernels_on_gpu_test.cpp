@@ -22,6 +22,16 @@ TEST_F(FusedKernelsOnGpu, LayerNorm) {
         check_layer_norm(fused_kernels(device_), device_, rows, channels, adds);
 }
 
+TEST_F(FusedKernelsOnGpu, OfLlamasLayers) {
+  at::manual_seed(6);
+  for (const int64_t channels : {129, 2048, 3072, 4096, 8192})
+    for (const bool adds : {false, true})
+      check_rms_norm(fused_kernels(device_), device_, 1500, channels, adds);
+  check_swiglu(fused_kernels(device_), device_, 300, 8191);
+  for (const bool has_positions : {false, true})
+    check_rotary(fused_kernels(device_), device_, 128, has_positions);
+}
+
 TEST_F(FusedKernelsOnGpu, ProjectionAndItsBias) {
   for (const int64_t rows : {1, 37, 5000})
     for (const int64_t columns : {33, 768, 3072})
@@ -67,11 +77,12 @@ TEST_F(FusedKernelsOnGpu, TrainAsTorchsDo) {
     }
 }
 
-TEST_F(FusedKernelsOnGpu, StepOfGpt2) {
-  for (const bool splits_backward : {false, true})
-    check_gpt2(fused_kernels(device_), device_,
-               {{"layers", 2}, {"width", 128}, {"heads", 2}, {"sequence", 64}, {"vocabulary", 131}},
-               splits_backward);
+TEST_F(FusedKernelsOnGpu, StepsOfModels) {
+  for (const char* model : {"gpt2(layers=2, width=128, heads=2, sequence=64, vocabulary=131)",
+                            "llama(layers=2, width=128, heads=2, kv_heads=1, inner=200, sequence=64, "
+                            "vocabulary=131)"})
+    for (const bool splits_backward : {false, true})
+      check_step(fused_kernels(device_), device_, model, splits_backward);
 }
 
 }  // namespace

@@ -13,8 +13,11 @@ namespace {
 
 class FusedStrategies : public OnCpuRanks {
  protected:
-  static Case bf16(at::ScalarType reduce) {
-    Case c{"gpt2(layers=1, width=48, heads=3, sequence=16, vocabulary=131)", kOptimizers[1], at::kFloat};
+  static constexpr const char* kGpt2 = "gpt2(layers=1, width=48, heads=3, sequence=16, vocabulary=131)";
+  static constexpr const char* kLlama =
+      "llama(layers=1, width=48, heads=3, kv_heads=1, inner=72, sequence=16, vocabulary=131)";
+  static Case bf16(at::ScalarType reduce, const std::string& model = kGpt2) {
+    Case c{model, kOptimizers[1], at::kFloat};
     c.precision = Precision{at::kBFloat16, at::kFloat, reduce};
     c.gpu_forms = true;
     c.num_steps = 3;
@@ -40,6 +43,19 @@ TEST_F(FusedStrategies, TrainAsWithTorchsKernels) {
       EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 2e-2);
       EXPECT_LE(parameter_error(by_ours, by_torch), 0.1);
     }
+}
+
+TEST_F(FusedStrategies, OfLlamaTrainAsWithTorchsKernels) {
+  for (const std::string strategy : {"single", "ddp", "fsdp"}) {
+    SCOPED_TRACE(strategy);
+    Case c = bf16(at::kBFloat16, kLlama);
+    const Outcomes by_torch = train(c, strategy, *comm);
+    c.fused = emulated_kernels();
+    const Outcomes by_ours = train(c, strategy, *comm);
+    EXPECT_LE(largest_relative(by_ours.losses, by_torch.losses), 5e-3);
+    EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 2e-2);
+    EXPECT_LE(parameter_error(by_ours, by_torch), 0.1);
+  }
 }
 
 // Gradients are divided by the same factor if they are clipped in the one-pass update.

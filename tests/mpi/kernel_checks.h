@@ -61,6 +61,64 @@ inline void check_layer_norm(const Kernels& kernels, at::Device device, int64_t 
   expect_rounded("dbias", bias.rounded.grad(), bias.exact.grad(), 1.01);
 }
 
+inline void check_rms_norm(const Kernels& kernels, at::Device device, int64_t rows, int64_t channels,
+                           bool adds) {
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(channels) + (adds ? ", added" : ""));
+  const BothTypes x({rows, channels}, device, 2, 0.5), added({rows, channels}, device);
+  const BothTypes weight({channels}, device), dy({rows, channels}, device), dh({rows, channels}, device);
+  const auto [h, y] =
+      fused_rms_norm(kernels, x.rounded, adds ? added.rounded : at::Tensor(), weight.rounded, 1e-5);
+  torch::autograd::backward({h, y}, {dh.rounded.detach(), dy.rounded.detach()});
+
+  expect_rounded("h", h, adds ? x.exact + added.exact : x.exact, 1);
+  // The rounded sum is normalized, and its gradient is that of the sum.
+  const at::Tensor in = h.detach().to(at::kCPU, at::kDouble, false, /*copy=*/true).set_requires_grad(true);
+  const at::Tensor normed = in * (in.square().mean(1, true) + 1e-5).rsqrt() * weight.exact;
+  torch::autograd::backward({in * 1, normed}, {dh.exact.detach(), dy.exact.detach()});
+  expect_rounded("y", y, normed, 1.01);
+  expect_rounded("dx", x.rounded.grad(), in.grad(), 1.01);
+  if (adds) expect_rounded("dadded", added.rounded.grad(), in.grad(), 1.01);
+  expect_rounded("dweight", weight.rounded.grad(), weight.exact.grad(), 1.01);
+}
+
+inline void check_swiglu(const Kernels& kernels, at::Device device, int64_t rows, int64_t columns) {
+  SCOPED_TRACE(columns);
+  const BothTypes gate({rows, columns}, device, 3), up({rows, columns}, device), dy({rows, columns}, device);
+  const at::Tensor y = fused_swiglu(kernels, gate.rounded, up.rounded);
+  y.backward(dy.rounded.detach());
+  const at::Tensor expected = at::silu(gate.exact) * up.exact;
+  expected.backward(dy.exact.detach());
+  expect_rounded("y", y, expected, 1.01);
+  expect_rounded("dgate", gate.rounded.grad(), gate.exact.grad(), 1.01);
+  expect_rounded("dup", up.rounded.grad(), up.exact.grad(), 1.01);
+}
+
+// width: of a head.
+inline void check_rotary(const Kernels& kernels, at::Device device, int64_t width, bool has_positions) {
+  SCOPED_TRACE(std::to_string(width) + (has_positions ? ", positions" : ""));
+  constexpr int64_t kSamples = 2, kTokens = 5, kHeads = 3, kPositions = 9;
+  const BothTypes x({kSamples, kTokens, kHeads, width}, device), dy(x.exact.sizes(), device);
+  const BothTypes angles({kPositions, 1, width / 2}, device, 3);
+  const auto table = [&](const at::Tensor& exact) {
+    const at::Tensor rounded = exact.detach().to(device, at::kBFloat16);
+    return std::pair(rounded, rounded.to(at::kCPU, at::kDouble));
+  };
+  const auto [cos, exact_cos] = table(angles.exact.cos());
+  const auto [sin, exact_sin] = table(angles.exact.sin());
+  const at::Tensor positions = at::randint(kPositions, {kSamples, kTokens}, at::kLong);
+  const at::Tensor y =
+      fused_rotary(kernels, x.rounded, cos, sin, has_positions ? positions.to(device) : at::Tensor());
+  y.backward(dy.rounded.detach());
+
+  const at::Tensor of_tokens = has_positions ? positions : at::arange(kTokens).expand({kSamples, kTokens});
+  const at::Tensor c = exact_cos.index({of_tokens}), s = exact_sin.index({of_tokens});
+  const at::Tensor a = x.exact.narrow(3, 0, width / 2), b = x.exact.narrow(3, width / 2, width / 2);
+  const at::Tensor expected = at::cat({a * c - b * s, b * c + a * s}, 3);
+  expected.backward(dy.exact.detach());
+  expect_rounded("y", y, expected, 1.01);
+  expect_rounded("dx", x.rounded.grad(), x.exact.grad(), 1.01);
+}
+
 inline void check_projection(const Kernels& kernels, at::Device device, int64_t rows, int64_t columns,
                              bool gelu) {
   SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns) + (gelu ? ", GELU" : ""));
@@ -175,13 +233,15 @@ inline void check_fp8(const Kernels& kernels, at::Device device, int64_t rows, i
   EXPECT_TRUE(of_unknown.columns.lines.codes.to(at::kFloat).isnan().all().item<bool>());
 }
 
-// The loss and gradients of a GPT-2 in bf16 may be at most 25 % farther from fp64 than those with PyTorch's
-// kernels.
-inline void check_gpt2(const Kernels& kernels, at::Device device, const Options& options,
+// The loss and gradients of a language model in bf16 may be at most 25 % farther from fp64 than those with
+// PyTorch's kernels.
+inline void check_step(const Kernels& kernels, at::Device device, const std::string& model,
                        bool splits_backward) {
-  const Choice choice = resolve({"gpt2", options}, specs::model_spec("gpt2").options, "model");
-  const int64_t tokens = options.at("sequence").get<int64_t>(),
-                words = options.at("vocabulary").get<int64_t>();
+  SCOPED_TRACE(model + (splits_backward ? ", backward in two parts" : ""));
+  const Choice given = choice_from_text(model);
+  const Choice choice = resolve(given, specs::model_spec(given.name).options, "model");
+  const int64_t tokens = choice.options.at("sequence").get<int64_t>(),
+                words = choice.options.at("vocabulary").get<int64_t>();
   at::manual_seed(3);
   const Batch batch{at::randint(words, {2, tokens}, at::kLong), at::randint(words, {2, tokens}, at::kLong)};
   const auto trained = [&](at::ScalarType type, at::Device on, const Kernels& fused) {

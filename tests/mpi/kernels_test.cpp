@@ -22,6 +22,27 @@ TEST(FusedKernels, LayerNorm) {
         check_layer_norm(emulated_kernels(), at::kCPU, rows, channels, adds);
 }
 
+// 2056 channels take two packs of a thread, of which one thread alone has the second. 270 take two elements.
+TEST(FusedKernels, RmsNorm) {
+  at::manual_seed(6);
+  for (const int64_t rows : {1, 11})
+    for (const int64_t channels : {48, 129, 270, 2056})
+      for (const bool adds : {false, true})
+        check_rms_norm(emulated_kernels(), at::kCPU, rows, channels, adds);
+}
+
+TEST(FusedKernels, Swiglu) {
+  at::manual_seed(7);
+  for (const int64_t columns : {1, 48, 1001}) check_swiglu(emulated_kernels(), at::kCPU, 7, columns);
+}
+
+TEST(FusedKernels, Rotary) {
+  at::manual_seed(8);
+  for (const int64_t width : {2, 16, 80})
+    for (const bool has_positions : {false, true})
+      check_rotary(emulated_kernels(), at::kCPU, width, has_positions);
+}
+
 TEST(FusedKernels, ProjectionAndItsBias) {
   at::manual_seed(2);
   for (const int64_t rows : {1, 37, 300})
@@ -56,15 +77,16 @@ TEST(FusedKernels, CodesOfEightBits) {
     for (const int64_t columns : {16, 80, 128}) check_fp8(emulated_kernels(), at::kCPU, rows, columns);
 }
 
-TEST(FusedKernels, StepOfGpt2) {
-  for (const bool splits_backward : {false, true})
-    check_gpt2(emulated_kernels(), at::kCPU,
-               {{"layers", 2}, {"width", 48}, {"heads", 3}, {"sequence", 16}, {"vocabulary", 131}},
-               splits_backward);
+TEST(FusedKernels, StepsOfModels) {
+  for (const char* model : {"gpt2(layers=2, width=48, heads=3, sequence=16, vocabulary=131)",
+                            "llama(layers=2, width=48, heads=3, kv_heads=1, inner=72, sequence=16, "
+                            "vocabulary=131)"})
+    for (const bool splits_backward : {false, true})
+      check_step(emulated_kernels(), at::kCPU, model, splits_backward);
 }
 
-// Compiles the kernels for GPT-2 124M and, with the widths of their norms, for its larger versions. No kernel
-// may spill registers to memory.
+// Compiles the kernels for GPT-2 124M and, with the widths of their norms, for its larger versions and
+// Llama's. No kernel may spill registers to memory.
 TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
   std::vector<std::pair<std::string, std::string>> kernels = {
       {"adamw.cu", "adamw<8>"},
@@ -77,6 +99,12 @@ TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
       {"cross_entropy.cu", "softmax_cross_entropy<8, 7>"},
       {"cross_entropy.cu", "softmax_cross_entropy<8, 8>"},
       {"cross_entropy.cu", "softmax_cross_entropy<1, 8>"},
+      {"rotary.cu", "rotary<1>"},
+      {"rotary.cu", "rotary<8>"},
+      {"swiglu.cu", "swiglu_forward<1>"},
+      {"swiglu.cu", "swiglu_forward<8>"},
+      {"swiglu.cu", "swiglu_backward<1>"},
+      {"swiglu.cu", "swiglu_backward<8>"},
       {"fp8.cu", "fp8_largest<false>"},
       {"fp8.cu", "fp8_largest<true>"},
       {"fp8.cu", "fp8_round<2, false>"},
@@ -86,6 +114,9 @@ TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
   for (const char* shape : {"<768, 8>", "<1024, 8>", "<1280, 8>", "<1600, 8>", "<129, 1>"})
     for (const char* name : {"layer_norm_forward", "layer_norm_backward"})
       kernels.emplace_back("layer_norm.cu", std::string(name) + shape);
+  for (const char* shape : {"<1, 4>", "<8, 1>", "<8, 2>", "<8, 4>"})  // 1B, 3B and 8B, 70B of Llama
+    for (const char* name : {"rms_norm_forward", "rms_norm_backward"})
+      kernels.emplace_back("rms_norm.cu", std::string(name) + shape);
   for (const char* architecture : {"sm_80", "sm_90", "sm_100"})
     for (const auto& [text, kernel] : kernels) {
       const CompiledKernel compiled = compile_kernel(text, kernel, architecture, "--ptxas-options=-v");
