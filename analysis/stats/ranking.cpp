@@ -8,11 +8,12 @@
 namespace shardmark {
 namespace {
 
-// The launches of a point; beyond kMostLaunches of them the exact test would take too long.
+// The latest launches of a point; beyond kMostLaunches of them the exact test would take too long.
 std::vector<double> times_of(const MergedPoint& merged) {
   std::vector<double> times;
   for (const Estimate& step_s : merged.launches)
-    if (step_s.value > 0 && times.size() < kMostLaunches) times.push_back(step_s.value);
+    if (step_s.value > 0) times.push_back(step_s.value);
+  if (times.size() > kMostLaunches) times.erase(times.begin(), times.end() - kMostLaunches);
   return times;
 }
 
