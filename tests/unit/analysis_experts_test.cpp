@@ -68,8 +68,7 @@ TEST(Experts, DamagedLoadsAreLeftOut) {
               alone = experts_table(merge_repeats({study_of({loaded({10, 30, 0, 0, 10, 10, 10, 10})})}));
   ASSERT_EQ(table.rows.size(), 2U);
   for (size_t row = 0; row < 2; ++row)
-    EXPECT_EQ(cell(table, row, "mean").text, cell(alone, row, "mean").text)
-        << "a mean over what is there";
+    EXPECT_EQ(cell(table, row, "mean").text, cell(alone, row, "mean").text) << "a mean over what is there";
 }
 
 }  // namespace
