@@ -162,14 +162,13 @@ keep_figures() {
   mkdir -p reference
   for file in kernels-*.txt peers-*.json; do
     [[ -e $file ]] || continue
-    sed "s#$folder/##g; s#$programs/##g; s#$suites/#suites/#g; s#$(dirname "$here")/##g; s#$HOME/##g; s#\"host\": \"[^\"]*\"#\"host\": \"\"#" \
+    sed "s#$folder/##g; s#$programs/##g; s#$suites/#suites/#g; s#$(dirname "$here")/##g; s#${HOME:-/no-home}/##g; s#\"host\": \"[^\"]*\"#\"host\": \"\"#" \
       "$file" >"reference/${device:-gpu}-$file"
   done
-  rmdir reference 2>/dev/null || { echo "for results/reference:"; ls reference; }
+  rmdir reference 2>/dev/null || true
 }
 report() {
   local studies=(*.h5)
-  keep_figures
   [[ -e ${studies[0]} ]] || { echo "no study"; return "$unavailable"; }
   "$shardmark" report "${studies[@]}" && "$shardmark" report --all "${studies[@]}" >report.txt && "$shardmark" report "${studies[@]}" --html report.html &&
     "$shardmark" report "${studies[@]}" --raw --csv measured && wc -l report.txt
@@ -180,7 +179,7 @@ suites=$here/../suites
 [[ -d $suites ]] || suites=$here/suites    # in a bundle
 suites=$(cd "$suites" && pwd) || exit 3
 export here python programs shardmark suites folder num_gpus small_model unavailable
-export -f facts doctor layouts on_two_ranks tests_alone tests_of_two suite train sanitizer peers kernels_of kernels profiles keep_figures report
+export -f facts doctor layouts on_two_ranks tests_alone tests_of_two suite train sanitizer peers kernels_of kernels profiles report
 failed=0
 printf '%-16s  %-8s  %8s  %s\n' step outcome seconds log >steps.txt
 for one in "${steps[@]}"; do
@@ -210,6 +209,7 @@ for one in "${steps[@]}"; do
   printf '%-16s  %-8s  %8d  %s\n' "$name" "$outcome" "$took" "$name.log" >>steps.txt
   if [[ $outcome != passed ]]; then tail -n 12 "$name.log" | sed 's/^/    /' >&2; fi
 done
+keep_figures
 cat steps.txt
 echo "gpu_check: everything is in $folder"
 exit $failed

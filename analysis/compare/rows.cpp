@@ -48,20 +48,19 @@ constexpr const char* kInterval =
     "95 % interval of the change. any: from a tenth to ten times or wider, so the launches are inconclusive.";
 
 ColumnsOf<ComparedPoint> change_columns(const std::string& unit, double unit_s) {
-  return {
-      {{"before", unit, true, false, "step time"},
-       [=](const auto& compared) { return cells::number(compared.comparison.old_s / unit_s); },
-       kStep},
-      {{"after", unit, true, false, "step time"},
-       [=](const auto& compared) { return cells::number(compared.comparison.new_s / unit_s); },
-       kStep},
-      {{"change", "%"},
-       change_cell,
-       "after / before - 1. The verdict has the direction of the interval, which is another one at times, if "
-       "launches have two speeds."},
-      {{"low", "%", true, true}, interval_of(&Interval::low), kInterval},
-      {{"high", "%", true, true}, interval_of(&Interval::high), kInterval},
-      {{"verdict", "", false}, verdict_cell}};
+  return {{{"before", unit, true, false, "step time"},
+           [=](const auto& compared) { return cells::number(compared.comparison.old_s / unit_s); },
+           kStep},
+          {{"after", unit, true, false, "step time"},
+           [=](const auto& compared) { return cells::number(compared.comparison.new_s / unit_s); },
+           kStep},
+          {{"change", "%"},
+           change_cell,
+           "after / before - 1, of the medians. The verdict follows the interval. If launches have two "
+           "speeds, the two can have different signs."},
+          {{"low", "%", true, true}, interval_of(&Interval::low), kInterval},
+          {{"high", "%", true, true}, interval_of(&Interval::high), kInterval},
+          {{"verdict", "", false}, verdict_cell}};
 }
 
 ColumnsOf<ComparedPoint> evidence_columns() {

@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(256)
               unsigned char* codes, unsigned char* transposed, float* row_scales, float* column_scales,
               long long rows, long long columns) {
   using Type = Fp8Type<kMantissa>;
-  constexpr int kPadding = 4;  // so that the columns of a tile are in few banks with others
+  constexpr int kPadding = 4;  // so that few reads of a column meet in one bank
   __shared__ unsigned char tile[kSide][kSide + kPadding];
   const int quarter = threadIdx.x % 4, line = threadIdx.x / 4;
   const long long first_row = static_cast<long long>(blockIdx.y) * kSide;

@@ -104,13 +104,12 @@ class Activations {
                             ? rows
                             : tokens.once_per(split.expert).of_busiest * double(split.expert) /
                                   double(split.token_ranks_of_experts());
-    const auto own = double(at(b).output_elements()),
-               all = own * (split.sequence_parallel && split.expert == 1 ? double(split.tensor) : 1);
-    const double width = double(tokens.width);
+    const auto own = double(at(b).output_elements()), width = double(tokens.width);
+    const double others =
+        split.expert > 1 ? sums * width : 2 * own * (split.sequence_parallel ? double(split.tensor) : 1);
     return batch_ *
            ((rows + std::max(rows, sums)) * width +
-            rows * tokens.kept_of_row / double(split.channel_ranks_of_experts()) + own +
-            (split.expert > 1 ? sums * width : 2 * all)) *
+            rows * tokens.kept_of_row / double(split.channel_ranks_of_experts()) + own + others) *
            element_;
   }
   // The gradient of an embedding that the first layer's block looks up is computed at the end of its

@@ -23,6 +23,15 @@ class FusedStrategies : public OnCpuRanks {
     c.num_steps = 3;
     return c;
   }
+
+  void expect_as_by_torch(Case c, const std::string& strategy) {
+    const Outcomes by_torch = train(c, strategy, *comm);
+    c.fused = emulated_kernels();
+    const Outcomes by_ours = train(c, strategy, *comm);
+    EXPECT_LE(largest_relative(by_ours.losses, by_torch.losses), 5e-3);
+    EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 2e-2);
+    EXPECT_LE(parameter_error(by_ours, by_torch), 0.1);
+  }
 };
 
 // Compares bf16 training with PyTorch's kernels and with ours. The rounding differs slightly, while a lost or
@@ -36,25 +45,14 @@ TEST_F(FusedStrategies, TrainAsWithTorchsKernels) {
       SCOPED_TRACE(strategy + " " + at::toString(reduce) + " " + std::to_string(accumulation));
       Case c = bf16(reduce);
       c.accumulation = accumulation;
-      const Outcomes by_torch = train(c, strategy, *comm);
-      c.fused = emulated_kernels();
-      const Outcomes by_ours = train(c, strategy, *comm);
-      EXPECT_LE(largest_relative(by_ours.losses, by_torch.losses), 5e-3);
-      EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 2e-2);
-      EXPECT_LE(parameter_error(by_ours, by_torch), 0.1);
+      expect_as_by_torch(c, strategy);
     }
 }
 
 TEST_F(FusedStrategies, OfLlamaTrainAsWithTorchsKernels) {
   for (const std::string strategy : {"single", "ddp", "fsdp"}) {
     SCOPED_TRACE(strategy);
-    Case c = bf16(at::kBFloat16, kLlama);
-    const Outcomes by_torch = train(c, strategy, *comm);
-    c.fused = emulated_kernels();
-    const Outcomes by_ours = train(c, strategy, *comm);
-    EXPECT_LE(largest_relative(by_ours.losses, by_torch.losses), 5e-3);
-    EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 2e-2);
-    EXPECT_LE(parameter_error(by_ours, by_torch), 0.1);
+    expect_as_by_torch(bf16(at::kBFloat16, kLlama), strategy);
   }
 }
 
