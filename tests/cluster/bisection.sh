@@ -2,7 +2,8 @@
 # NEEDS torch
 # ALONE it compares speeds.
 # shardmark doctor --pairs --halve on six nodes. If a link between two switches is slow, which all pairs across them share,
-# the bisection finds it and no node is blamed. pairs.sh has a node whose own link is slow.
+# the bisection finds it and no node is blamed. pairs.sh has a node whose own link is slow, among four nodes; with SOAK=1
+# there is one among six, too.
 set -euo pipefail
 program=$(realpath "${1:?usage: tests/cluster/bisection.sh path/to/shardmark}")
 # shellcheck source=tests/cluster/nodes.bash
@@ -12,6 +13,18 @@ source "$(dirname "$0")/links.bash"
 
 make_nodes 6
 set_on_nodes 1
+
+slow() {
+  links slow
+  says slow '^slow: node3 makes groups slow: with node[12456] it takes [2-6]\.'
+  [[ $(grep -c 'makes groups slow' "$dir/slow.log") == 1 ]] || fail "others are named, too"
+  says slow '^note: bisection .* because node3 and node6 are slow alone, too'
+}
+if [[ -n ${SOAK:-} ]]; then
+  shape_node 100mbit 1 2 3 4 5 6
+  shape_node 20mbit 3
+  measured slow
+fi
 
 narrow() {
   links narrow --topology "$dir/topology.conf"
