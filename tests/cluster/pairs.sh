@@ -22,7 +22,7 @@ wrong_pairs() {
 }
 
 alike() {
-  links alike --html "$dir/alike.html"
+  links alike --overwrite --html "$dir/alike.html"
   [[ -z $(named_by_pairs alike) ]] || wrong_pairs "links are equal, but somebody is named: $(named_by_pairs alike)"
   says_not alike '^slow:'
   says alike '^note: bisection node1 and node2 | node3 and node4: .* of the sum of its links$'
@@ -31,7 +31,7 @@ shape 1gbit
 measured alike
 
 slow() {
-  links slow --html "$dir/slow.html"
+  links slow --overwrite --html "$dir/slow.html"
   [[ $(named_by_pairs slow) == "node3 is slow with all other nodes: "* && $(named_by_pairs slow | wc -l) == 1 ]] ||
     wrong_pairs "node3's link is slow, and these are named: $(named_by_pairs slow)"
   says slow '^slow: node3 makes groups slow: with node[124] it takes \([2-9]\|1[01]\)\.'

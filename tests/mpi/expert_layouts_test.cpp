@@ -305,9 +305,9 @@ TEST_F(ExpertLayouts, OfTensorRanksReadEachOthersState) {
 
 Record measured(const Layout& layout, const HostGroup& world, Communicator& comm) {
   Point point = point_of(layout, comm.size());
-  point.sampling.warmup_steps = point.sampling.min_steps = point.sampling.max_steps = 2;
-  Resources resources;
-  ReferenceCache references;
+  point.sampling.warmup_steps = point.sampling.min_steps = point.sampling.max_steps = 1;
+  const Resources resources;
+  static ReferenceCache references;  // on rank 0, of all points of the same model and precision
   HeartbeatPage page{};
   Heartbeat heartbeat(page);
   return measure_point({point, world, comm, resources, references, heartbeat});

@@ -402,8 +402,8 @@ TEST_F(Fp8Products, AreVerifiedByASweep) {
   const auto measured = [&](Layout layout) {
     layout.accumulation = 2;
     Point point = point_of(layout, comm->size());
-    point.sampling.warmup_steps = point.sampling.min_steps = point.sampling.max_steps = 2;
-    Resources resources;
+    point.sampling.warmup_steps = point.sampling.min_steps = point.sampling.max_steps = 1;
+    const Resources resources;
     static ReferenceCache references;
     HeartbeatPage page{};
     Heartbeat heartbeat(page);
