@@ -12,10 +12,6 @@
 
 namespace shardmark {
 
-// Measured on 2 ranks; comm/README.md has the numbers. The minimum piece keeps many ranks from exchanging
-// little more than headers.
-inline constexpr int64_t kChunkBytes = 2 << 20;
-inline constexpr int64_t kLeastPieceBytes = 16 << 10;
 inline constexpr int64_t kCacheLine = 64;
 
 struct Piece {
@@ -25,8 +21,10 @@ struct Piece {
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-inline int64_t piece_bytes(int num_ranks) {
-  return std::max(kChunkBytes / num_ranks / kCacheLine * kCacheLine, kLeastPieceBytes);
+// The bytes of one rank in a chunk. The minimum keeps many ranks from exchanging little more than headers.
+inline int64_t piece_bytes(int64_t chunk_bytes, int num_ranks) {
+  constexpr int64_t kLeastBytes = 16 << 10;
+  return std::max(chunk_bytes / num_ranks / kCacheLine * kCacheLine, kLeastBytes);
 }
 
 // Divides bytes [0, total) that all ranks hold. A chunk is a contiguous range; it consists of one piece per
@@ -34,7 +32,7 @@ inline int64_t piece_bytes(int num_ranks) {
 class SharedCut {
  public:
   SharedCut(int64_t total_bytes, int num_ranks)
-      : total_(total_bytes), chunk_(piece_bytes(num_ranks) * num_ranks), num_ranks_(num_ranks) {}
+      : total_(total_bytes), chunk_(piece_bytes(kChunkBytes, num_ranks) * num_ranks), num_ranks_(num_ranks) {}
 
   int64_t num_chunks() const { return ceil_div(total_, chunk_); }
   Piece chunk(int64_t index) const { return {index * chunk_, std::min(chunk_, total_ - index * chunk_)}; }
@@ -47,6 +45,7 @@ class SharedCut {
   }
 
  private:
+  static constexpr int64_t kChunkBytes = 4 << 20;  // measured on 2 ranks: comm/README.md
   int64_t total_;
   int64_t chunk_;
   int num_ranks_;
@@ -55,12 +54,14 @@ class SharedCut {
 // Divides the shards of all ranks, bytes [0, shard) of each. A chunk is the same range in every shard.
 class ShardCut {
  public:
-  ShardCut(int64_t shard_bytes, int num_ranks) : shard_(shard_bytes), span_(piece_bytes(num_ranks)) {}
+  ShardCut(int64_t shard_bytes, int num_ranks)
+      : shard_(shard_bytes), span_(piece_bytes(kChunkBytes, num_ranks)) {}
 
   int64_t num_chunks() const { return ceil_div(shard_, span_); }
   Piece span(int64_t index) const { return {index * span_, std::min(span_, shard_ - index * span_)}; }
 
  private:
+  static constexpr int64_t kChunkBytes = 2 << 20;  // longer ones slow fsdp down, which computes meanwhile
   int64_t shard_;
   int64_t span_;
 };
@@ -76,14 +77,27 @@ inline int receives_from(const HostGroup& group, int step) {
   return (group.rank() - step + group.size()) % group.size();
 }
 
-// The pt2pt transport sends a short message whole: directly to every other rank in one round if there are few
-// ranks, and along a binomial tree otherwise. Open MPI sends up to some 4,000 B with its first message, so
-// two messages of half the length are faster than one that asks first.
+// Open MPI sends up to some 4,000 B with its first message. A longer one asks first whether the receiver is
+// there, which takes several times as long.
+inline constexpr int64_t kEagerBytes = 4000;
 inline constexpr int kFewRanks = 8;
-inline constexpr int64_t kShortBytes = 2048;
-inline constexpr int64_t kShortBytesPerRank = 512;
 
+// Whether few ranks all-reduce in one round, in which each sends its whole tensor to all others, and not in
+// two, in which it sends pieces. This saves the time of a round. It moves more bytes among three ranks or
+// more, so a rank may send no more than three of the first messages together. Two ranks move the same bytes
+// either way; where pieces ask first as well as whole tensors do, one round is faster until the second rank's
+// reduction of the same numbers takes longer than a round. Measured: comm/README.md.
+inline bool all_reduces_in_one_round(int64_t bytes, int num_ranks) {
+  constexpr int64_t kMostBetweenTwo = 40 << 10;
+  if (num_ranks > kFewRanks) return false;
+  if (bytes <= kEagerBytes && (num_ranks - 1) * bytes <= 3 * kEagerBytes) return true;
+  return num_ranks == 2 && bytes > 2 * kEagerBytes && bytes <= kMostBetweenTwo;
+}
+
+// The other collectives that can send a short message whole, and an all-reduce of many ranks, do so along a
+// binomial tree.
 inline bool is_short(int64_t bytes, int64_t num_ranks) {
+  constexpr int64_t kShortBytes = 2048, kShortBytesPerRank = 512;
   return bytes <= (num_ranks <= kFewRanks ? kShortBytes : kShortBytesPerRank * num_ranks);
 }
 

@@ -63,10 +63,13 @@ struct Max {
   }
 };
 
+// The contributions to a reduction, in rank order.
+using Sources = c10::ArrayRef<const void*>;
+
 // Length is an integral constant for whole blocks and a number for the rest.
 template <class T, class Op, class Length>
-SHARDMARK_AVX2_IF_THERE void reduce_block(T* out, const std::vector<const void*>& sources, int64_t begin,
-                                          Length length, int divisor) {
+SHARDMARK_AVX2_IF_THERE void reduce_block(T* out, Sources sources, int64_t begin, Length length,
+                                          int divisor) {
   using A = typename Accumulator<T>::Type;
   A sum[kBlock];
   const auto from = [&](size_t source) { return static_cast<const T*>(sources[source]) + begin; };
@@ -92,7 +95,7 @@ SHARDMARK_AVX2_IF_THERE void reduce_block(T* out, const std::vector<const void*>
 }
 
 template <class T, class Op>
-void reduce_typed(void* out, const std::vector<const void*>& sources, int64_t numel, int divisor) {
+void reduce_typed(void* out, Sources sources, int64_t numel, int divisor) {
   const int64_t whole = numel / kBlock * kBlock;
   const auto full = std::integral_constant<int64_t, kBlock>{};
   for (int64_t begin = 0; begin < whole; begin += kBlock) {
@@ -102,8 +105,7 @@ void reduce_typed(void* out, const std::vector<const void*>& sources, int64_t nu
 }
 
 template <class T>
-void reduce_op(void* out, const std::vector<const void*>& sources, int64_t numel, ReduceOp op,
-               int num_averaged) {
+void reduce_op(void* out, Sources sources, int64_t numel, ReduceOp op, int num_averaged) {
   switch (op) {
     case ReduceOp::sum:
       return reduce_typed<T, Sum>(out, sources, numel, 1);
@@ -120,8 +122,8 @@ void reduce_op(void* out, const std::vector<const void*>& sources, int64_t numel
 // average the sum is divided by `num_averaged`. `out` may be one of the sources. They are added in rank
 // order, and 16-bit types are accumulated in float. So a result depends neither on which rank computed it nor
 // on how a tensor was divided.
-void reduce_sources(void* out, const std::vector<const void*>& sources, int64_t numel, at::ScalarType dtype,
-                    ReduceOp op, int num_averaged) {
+void reduce_sources(void* out, Sources sources, int64_t numel, at::ScalarType dtype, ReduceOp op,
+                    int num_averaged) {
   switch (dtype) {
     case at::kFloat:
       return reduce_op<float>(out, sources, numel, op, num_averaged);
@@ -172,8 +174,7 @@ struct Reduction {
   // `out` may be `mine` or the first of the contributions.
   void reduce(Chunk& chunk, void* out, const void* mine, int64_t bytes) const {
     const char* scratch = chunk.scratch(0);
-    std::vector<const void*> sources;
-    sources.reserve(static_cast<size_t>(group.size()));
+    c10::SmallVector<const void*, kFewRanks> sources;
     for (int rank = 0; rank < group.size(); ++rank) {
       sources.push_back(rank == group.rank() ? mine : scratch + bytes * slot_of(rank));
     }
@@ -183,7 +184,7 @@ struct Reduction {
 };
 
 // For short messages and few ranks: every rank receives all contributions and reduces them itself, in one
-// round.
+// round (all_reduces_in_one_round()).
 Job all_reduce_in_one_round(const Reduction& reduction, const at::Tensor& out, const at::Tensor& in) {
   return {1, [=](Chunk& chunk) {
             const Bytes all{bytes_at(in, 0), static_cast<int64_t>(in.nbytes())};
@@ -241,7 +242,7 @@ struct RootedReduction {
   int root;
 
   ReduceOp pairwise() const { return reduction.op == ReduceOp::average ? ReduceOp::sum : reduction.op; }
-  void combine(void* result, const std::vector<const void*>& sources, int64_t bytes, ReduceOp op) const {
+  void combine(void* result, Sources sources, int64_t bytes, ReduceOp op) const {
     const auto numel = bytes / static_cast<int64_t>(at::elementSize(reduction.dtype));
     reduce_sources(result, sources, numel, reduction.dtype, op, reduction.group.size());
   }
@@ -301,21 +302,20 @@ struct RootedReduction {
   }
 };
 
-}  // namespace
+// For long messages, as two passes: all pieces of the tensor are reduced before the first result is sent. A
+// rank receives results into the memory from which its peers have just read its contribution. Between cores
+// without a common cache that write is three times slower while the lines are still in the peer's cache. A
+// pass over the whole tensor gives them time to leave it.
+struct AllReduceInTwoPasses {
+  Reduction reduction;
+  SharedCut cut;
+  at::Tensor out, in;
 
-Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
-  const Reduction reduction{group, in.scalar_type(), op};
-  const auto bytes = static_cast<int64_t>(in.nbytes());
-  if (bytes > 0 && is_short(bytes, group.size())) {
-    return group.size() <= kFewRanks ? all_reduce_in_one_round(reduction, out, in)
-                                     : reduce_along_tree(reduction, out, in, 0, true);
+  bool operator()(Chunk& chunk) const {
+    return chunk.index < cut.num_chunks() ? reduce_piece(chunk) : hand_out(chunk);
   }
-  // Note: two passes. All pieces of the tensor are reduced before the first result is sent. A rank receives
-  // results into the memory from which its peers have just read its contribution. Between cores without a
-  // common cache that write is three times slower while the lines are still in the peer's cache. A pass over
-  // the whole tensor gives them time to leave it.
-  const SharedCut cut(bytes, group.size());
-  const auto reduce_piece = [=](Chunk& chunk) {
+
+  bool reduce_piece(Chunk& chunk) const {
     const Piece mine = cut.piece(chunk.index, reduction.group.rank());
     if (chunk.round == 0) {
       reduction.exchange(chunk, mine.bytes, [&](int rank) {
@@ -326,12 +326,14 @@ Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tens
     }
     reduction.reduce(chunk, bytes_at(out, mine.begin), bytes_at(in, mine.begin), mine.bytes);
     return false;
-  };
+  }
+
   // The second pass over the chunks. The job's lag lets chunk i start here only when chunk i of the first
   // pass is done on this rank. Then this rank's piece is reduced, and its own contributions have been sent:
   // in place, the results of the other ranks overwrite them.
-  const auto hand_out = [=, &group](Chunk& chunk) {
+  bool hand_out(Chunk& chunk) const {
     if (chunk.round > 0) return false;
+    const HostGroup& group = reduction.group;
     const auto piece_of = [&](int rank) { return cut.piece(chunk.index - cut.num_chunks(), rank); };
     for (int step = 1; step < group.size(); ++step) {
       const int from = receives_from(group, step);
@@ -342,11 +344,21 @@ Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tens
       chunk.send(bytes_at(out, mine.begin), mine.bytes, sends_to(group, step));
     }
     return true;
-  };
-  return {
-      2 * cut.num_chunks(),
-      [=](Chunk& chunk) { return chunk.index < cut.num_chunks() ? reduce_piece(chunk) : hand_out(chunk); },
-      cut.num_chunks()};
+  }
+};
+
+}  // namespace
+
+Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
+  const Reduction reduction{group, in.scalar_type(), op};
+  const auto bytes = static_cast<int64_t>(in.nbytes());
+  if (bytes > 0 && all_reduces_in_one_round(bytes, group.size()))
+    return all_reduce_in_one_round(reduction, out, in);
+  if (bytes > 0 && group.size() > kFewRanks && is_short(bytes, group.size()))
+    return reduce_along_tree(reduction, out, in, 0, true);
+  const AllReduceInTwoPasses passes{reduction, SharedCut(bytes, group.size()), out, in};
+  const int64_t num_chunks = passes.cut.num_chunks();
+  return {2 * num_chunks, [passes](Chunk& chunk) { return passes(chunk); }, num_chunks};
 }
 
 Job reduce_scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op) {
