@@ -42,8 +42,8 @@ Table communication_table(const MergedPoints& points) {
       rows);
   table.explanations.emplace_back(
       "What a transport sends depends on its algorithms. Transport pt2pt sends exactly the ring bytes, "
-      "except for an all-reduce of up to 2 KiB among up to 8 ranks, where every rank sends all of it to "
-      "every other.");
+      "except for an all-reduce of up to 4,000 B among 3 to 8 ranks: each sends all of it to every other "
+      "if that is at most 12,000 B.");
   return table;
 }
 

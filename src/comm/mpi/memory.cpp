@@ -11,6 +11,11 @@
 #include "device/meter.h"
 
 namespace shardmark {
+namespace {
+
+constexpr int64_t kHugePage = 2 << 20;
+
+}  // namespace
 
 std::shared_ptr<char> host_memory(int64_t bytes) {
   // Within a node Open MPI lets a peer read our memory directly (cross-memory attach): the kernel pins the

@@ -8,8 +8,6 @@
 
 namespace shardmark {
 
-inline constexpr int64_t kHugePage = 2 << 20;  // bytes
-
 // Page-aligned host memory, in huge pages from 2 MiB on. Throws OutOfMemory. The meter does not count it.
 std::shared_ptr<char> host_memory(int64_t bytes);
 

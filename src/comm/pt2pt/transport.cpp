@@ -2,7 +2,6 @@
 // point-to-point messages and host memory in huge pages.
 #include <mpi.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "comm/host_group.h"
@@ -47,12 +46,8 @@ class MpiWire final : public Wire {
   std::unique_ptr<Messages> messages() override { return std::make_unique<MpiMessages>(comm_); }
   // Buffers of chunks in flight, a few per communicator. The meter does not count them. It cannot see the
   // buffers inside MPI or NCCL either; counting ours would make a step over MPI seem to need more memory than
-  // the same step over another transport. For messages that peers read directly they are whole huge pages,
-  // also where half of one would do: the kernel then writes to one page, not to 512 (comm/README.md).
-  std::shared_ptr<char> memory(int64_t bytes) override {
-    constexpr int64_t kReadDirectly = 64 << 10;
-    return host_memory(bytes > kReadDirectly ? std::max(bytes, kHugePage) : bytes);
-  }
+  // the same step over another transport.
+  std::shared_ptr<char> memory(int64_t bytes) override { return host_memory(bytes); }
 
  private:
   MPI_Comm comm_;
@@ -127,10 +122,6 @@ class Pt2PtCommunicator final : public Communicator {
   std::unique_ptr<Operation> do_start(const Call& call) override {
     auto running = engine_.start(job_of(group_, call));
     return running->done() ? nullptr : std::make_unique<Pt2PtOperation>(engine_, std::move(running));
-  }
-  std::unique_ptr<Operation> do_run(const Call& call) override {
-    engine_.wait(*engine_.start(job_of(group_, call)));
-    return nullptr;
   }
   void do_progress() override { engine_.progress(); }
 
