@@ -51,7 +51,7 @@ for row in 'all_reduce 2*(n-1)/n 2' 'reduce_scatter (n-1)/n 2' 'all_gather (n-1)
 done
 # Two ranks send whole tensors or their halves, which is equally much.
 ranks=2
-for bytes in 512 16000; do compared all_reduce '2*(n-1)/n' 2; done
+for bytes in 512 6000 16000; do compared all_reduce '2*(n-1)/n' 2; done
 ranks=3 bytes=12000000
 
 # The library's own all_reduce, by two algorithms: everybody sends to rank 0, which sends the sum to everybody (1, linear), or

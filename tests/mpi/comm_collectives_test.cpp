@@ -44,7 +44,7 @@ class Comm : public ::testing::TestWithParam<Kind> {
       make_communicator(GetParam().transport, world_, at::kCPU, GetParam().moved_by);
 };
 
-// Of elements of 1 to 8 bytes: whole tensors in one round, pieces in two, and several chunks.
+// With elements of 1 to 8 bytes, these numbers of them travel in one round, in two, and in several chunks.
 TEST_P(Comm, EveryCaseIsExact) { checks::exact(*comm_, {0, 1, 7, 1000, 5000, 600011}); }
 
 TEST_P(Comm, LargeMessagesOfManyChunks) {

@@ -73,7 +73,7 @@ TEST_F(MemoryOfOneRank, ActivationsOfSmallModelsAreWithinATenth) {
       Layout layout{one.model, strategy};
       layout.tensor = one.tensor;
       layout.precision = "fp32";
-      layout.accumulation = 2;  // with memory for gradients beside those of the first micro-batch
+      layout.accumulation = 2;  // the second micro-batch finds gradients of the first in memory
       const Record record = measure(layout, one.batch_size);
       if (world.rank() != 0) continue;
       const Measures& m = record.measures;

@@ -85,8 +85,9 @@ inline constexpr int kFewRanks = 8;
 // Whether few ranks all-reduce in one round, in which each sends its whole tensor to all others, and not in
 // two, in which it sends pieces. This saves the time of a round. It moves more bytes among three ranks or
 // more, so a rank may send no more than three of the first messages together. Two ranks move the same bytes
-// either way; where pieces ask first as well as whole tensors do, one round is faster until the second rank's
-// reduction of the same numbers takes longer than a round. Measured: comm/README.md.
+// either way. Their pieces are halves, which go with a first message up to twice its length. For longer
+// tensors one round is faster, up to where it takes longer that both ranks add all numbers than a second
+// round would. Measured: comm/README.md.
 inline bool all_reduces_in_one_round(int64_t bytes, int num_ranks) {
   constexpr int64_t kMostBetweenTwo = 40 << 10;
   if (num_ranks > kFewRanks) return false;

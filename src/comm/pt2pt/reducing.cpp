@@ -358,7 +358,7 @@ Job all_reduce_job(const HostGroup& group, const at::Tensor& out, const at::Tens
     return reduce_along_tree(reduction, out, in, 0, true);
   const AllReduceInTwoPasses passes{reduction, SharedCut(bytes, group.size()), out, in};
   const int64_t num_chunks = passes.cut.num_chunks();
-  return {2 * num_chunks, [passes](Chunk& chunk) { return passes(chunk); }, num_chunks};
+  return {2 * num_chunks, passes, num_chunks};
 }
 
 Job reduce_scatter_job(const HostGroup& group, const at::Tensor& out, const at::Tensor& in, ReduceOp op) {

@@ -31,8 +31,8 @@ void Chunk::receive(void* data, int64_t bytes, int peer) {
 }
 
 char* Chunk::scratch(int64_t bytes) {
-  // What a peer's long message is copied into is a number of whole huge pages, also where half of one would
-  // do: comm/README.md.
+  // Memory for long messages is a number of whole huge pages, also where half of one would do, because
+  // messages are copied into these faster: comm/README.md.
   constexpr int64_t kLong = 64 << 10, kHugePage = 2 << 20;
   if (bytes > kLong) bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   if (bytes > scratch_bytes_) {
