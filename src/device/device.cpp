@@ -82,6 +82,11 @@ bool has_fp8_products(at::Device device) {
   return 10 * properties->major + properties->minor >= kAda;
 }
 
+bool has_mxfp8_products(at::Device device) {
+  constexpr int kBlackwell = 10;  // of data centres; consumer cards are 12
+  return device.is_cuda() && at::cuda::getDeviceProperties(device.index())->major == kBlackwell;
+}
+
 std::vector<std::string> native_precisions(at::Device device) {
   std::vector<std::string> names = {"fp32", "fp64"};
   if (device.is_cuda()) {
@@ -150,7 +155,7 @@ std::function<void()> random_product(at::Device device, const std::string& preci
   // The values are random. On matrices of ones a GPU draws less power and runs 12 % faster than on the values
   // of any training.
   const at::Tensor a = at::rand({n, n}, options), b = at::rand({n, n}, options);
-  if (precision == "fp8") {
+  if (precision == "fp8" || precision == "mxfp8") {
     const at::Tensor one = at::ones({}, options);
     return [one, left = a.to(at::kFloat8_e4m3fn), right = b.to(at::kFloat8_e4m3fn)] {
       at::_scaled_mm(left, right.t(), one, one, std::nullopt, std::nullopt, at::kBFloat16,
@@ -164,6 +169,7 @@ std::function<void()> random_product(at::Device device, const std::string& preci
 
 double measure_peak_flops(at::Device device, const std::string& precision) {
   if (precision == "fp8" && !has_fp8_products(device)) return std::nan("");
+  if (precision == "mxfp8" && !has_mxfp8_products(device)) return std::nan("");
   const int64_t n = device.is_cuda() ? 8192 : 768;
   const std::function<void()> multiply = random_product(device, precision, n);
   multiply();
@@ -190,10 +196,11 @@ double measure_peak_flops(at::Device device, const std::string& precision) {
 double datasheet_peak_flops(const std::string& device_name, const std::string& precision) {
   // Dense TFLOP/s; if a data sheet states only the rate with sparsity, half of that. fp32 without tensor
   // cores, fp64 with them, as cuBLAS multiplies. `half` is bf16, and fp16 with sums in fp32. NaN: the data
-  // sheet does not say, or the device has none.
+  // sheet does not say, or the device has none. mxfp8 is as fast as fp8, where the device has it.
   struct Row {
     const char* name;
     double fp32, fp64, tf32, half, fp8 = std::numeric_limits<double>::quiet_NaN();
+    bool has_mxfp8 = false;
   };
   static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   static constexpr Row kRows[] = {
@@ -209,11 +216,11 @@ double datasheet_peak_flops(const std::string& device_name, const std::string& p
       // "NVIDIA H200 Tensor Core GPU", data sheet: SXM.
       {"NVIDIA H200", 67, 67, 494.5, 989, 1979},
       // "NVIDIA Blackwell", data sheet: one GPU of HGX B200, and one of GB200 NVL72.
-      {"NVIDIA B200", 75, 37, 1100, 2250, 4500},
-      {"NVIDIA GB200", 80, 40, 1250, 2500, 5000},
+      {"NVIDIA B200", 75, 37, 1100, 2250, 4500, true},
+      {"NVIDIA GB200", 80, 40, 1250, 2500, 5000, true},
       // "NVIDIA GB300 NVL72", product page: 360 PFLOP/s of FP8 on 72 GPUs without sparsity, half of that in
       // 16 bits, and a quarter in TF32. Pages differ about FP32.
-      {"NVIDIA GB300", kUnknown, kUnknown, 1250, 2500, 5000},
+      {"NVIDIA GB300", kUnknown, kUnknown, 1250, 2500, 5000, true},
       // "NVIDIA L40S", data sheet.
       {"NVIDIA L40S", 91.6, kUnknown, 183, 362.05, 733},
       // "NVIDIA RTX 6000 Ada Generation", data sheet. It states fp32, and 1,457 for fp8 with sparsity; `half`
@@ -222,11 +229,12 @@ double datasheet_peak_flops(const std::string& device_name, const std::string& p
   };
   for (const Row& row : kRows) {
     if (device_name != row.name) continue;
-    const double tera = precision == "fp32"   ? row.fp32
-                        : precision == "fp64" ? row.fp64
-                        : precision == "tf32" ? row.tf32
-                        : precision == "fp8"  ? row.fp8
-                                              : row.half;
+    const double tera = precision == "fp32"    ? row.fp32
+                        : precision == "fp64"  ? row.fp64
+                        : precision == "tf32"  ? row.tf32
+                        : precision == "fp8"   ? row.fp8
+                        : precision == "mxfp8" ? (row.has_mxfp8 ? row.fp8 : kUnknown)
+                                               : row.half;
     return tera * 1e12;
   }
   return std::nan("");

@@ -19,8 +19,9 @@ int64_t device_memory_bytes(at::Device device);
 int64_t device_used_bytes(at::Device device);
 // The precisions that the device computes without emulation, in the words of specs/specs.h.
 std::vector<std::string> native_precisions(at::Device device);
-// Whether it multiplies matrices of 8-bit floating point.
+// Whether it multiplies matrices of 8-bit floating point; and such with a scale for each block of 32 numbers.
 bool has_fp8_products(at::Device device);
+bool has_mxfp8_products(at::Device device);
 // For fp32 matrix products and convolutions on a GPU, from now on.
 void use_tf32(bool use);
 // Lets cuDNN time its algorithms when it meets a convolution of a new shape, unless results must be
@@ -41,8 +42,9 @@ T item(const at::Tensor& value) {
 // Returns freed memory to the device and to the operating system.
 void empty_caches(at::Device device);
 
-// FLOP/s of a large square matrix product in this precision: the fast end of several samples, which takes
-// about 0.3 s.
+// FLOP/s of a large square matrix product in this precision, or in "fp8" or "mxfp8": the fast end of several
+// samples, which takes about 0.3 s. NaN if the device has no such product. That of mxfp8 is measured with a
+// scale for each matrix, because it is as fast.
 double measure_peak_flops(at::Device device, const std::string& precision);
 // The dense data-sheet peak by exact device name. NaN if the device is unknown, or if its data sheet has no
 // value.

@@ -126,3 +126,15 @@ __device__ inline float warp_sum(float x) {
   for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(0xffffffffu, x, offset);
   return x;
 }
+
+// The sum over the threads of a block, of which there are at most 256, returned to each of them. `sums` is
+// shared memory for one number of each warp.
+__device__ inline float block_sum(float x, float* sums) {
+  x = warp_sum(x);
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = x;
+  __syncthreads();
+  float total = 0;
+  for (int warp = 0; warp < blockDim.x / 32; ++warp) total += sums[warp];
+  __syncthreads();  // before they are written again
+  return total;
+}

@@ -245,6 +245,17 @@ struct FusedSwiglu : torch::autograd::Function<FusedSwiglu> {
   }
 };
 
+// Launches a kernel with a block for each row of x [M, I], whose last argument is I.
+template <class... Tensors>
+void over_rows(const Kernels& kernels, const char* text, const char* name, const at::Tensor& x,
+               const at::Tensor& weight, const Tensors&... others) {
+  if (x.numel() == 0) return;
+  const int64_t columns = x.size(1), vector = vector_for(columns, {x, others...});
+  const int64_t threads = std::min(kThreads, quotient_up(columns, 32 * vector) * 32);
+  (*kernels)({text, fmt::format("{}<{}>", name, vector), {x.size(0), 1}, threads}, data(weight), data(x),
+             data(others)..., columns);
+}
+
 at::Tensor turned_by_kernel(const Kernels& kernels, const at::Tensor& x, const variable_list& tables,
                             float direction) {
   const at::Tensor in = x.contiguous();
@@ -329,6 +340,24 @@ std::pair<at::Tensor, at::Tensor> fused_rms_norm(const Kernels& kernels, const a
 
 at::Tensor fused_swiglu(const Kernels& kernels, const at::Tensor& gate, const at::Tensor& up) {
   return FusedSwiglu::apply(gate, up, kernels);
+}
+
+at::Tensor fused_weighted_swiglu(const Kernels& kernels, const at::Tensor& gate, const at::Tensor& up,
+                                 const at::Tensor& weight) {
+  const at::Tensor g = gate.contiguous(), u = up.contiguous();
+  at::Tensor y = at::empty_like(g);
+  over_rows(kernels, "swiglu.cu", "weighted_swiglu_forward", g, weight.contiguous(), u, y);
+  return y;
+}
+
+WeightedSwiglu fused_weighted_swiglu_backward(const Kernels& kernels, const at::Tensor& dy,
+                                              const at::Tensor& gate, const at::Tensor& up,
+                                              const at::Tensor& weight) {
+  const at::Tensor g = gate.contiguous(), u = up.contiguous(), dgate = dy.contiguous();
+  const WeightedSwiglu of{at::empty_like(g), dgate, at::empty_like(u), at::zeros({g.size(0)}, g.options())};
+  over_rows(kernels, "swiglu.cu", "weighted_swiglu_backward", g, weight.contiguous(), u, dgate, of.y, of.dup,
+            of.dweight);
+  return of;
 }
 
 at::Tensor fused_rotary(const Kernels& kernels, const at::Tensor& x, const at::Tensor& cos,

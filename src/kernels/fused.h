@@ -27,6 +27,18 @@ std::pair<at::Tensor, at::Tensor> fused_rms_norm(const Kernels& kernels, const a
 // silu(gate) up, of [N, I] each. Kernel: swiglu.cu.
 at::Tensor fused_swiglu(const Kernels& kernels, const at::Tensor& gate, const at::Tensor& up);
 
+// Rows of silu(gate) up, [M, I], times a weight of each row: weight [M, 1].
+at::Tensor fused_weighted_swiglu(const Kernels& kernels, const at::Tensor& gate, const at::Tensor& up,
+                                 const at::Tensor& weight);
+// Such rows once more, and the gradients of what they are made of, [M, I] and [M], for the gradient dy of the
+// rows. dgate takes the memory of dy. Kernels: swiglu.cu.
+struct WeightedSwiglu {
+  at::Tensor y, dgate, dup, dweight;
+};
+WeightedSwiglu fused_weighted_swiglu_backward(const Kernels& kernels, const at::Tensor& dy,
+                                              const at::Tensor& gate, const at::Tensor& up,
+                                              const at::Tensor& weight);
+
 // Rotates the pairs of channels i and i + D/2 of x [B, T, H, D] by the angles of their tokens' positions. cos
 // and sin are [positions, 1, D/2]. positions [B, T], int64; undefined: 0, 1, 2 ... Kernel: rotary.cu.
 at::Tensor fused_rotary(const Kernels& kernels, const at::Tensor& x, const at::Tensor& cos,

@@ -16,18 +16,6 @@
 // Sources: Zhang and Sennrich, NeurIPS 2019 (RMS norm); layer_norm.cu.
 #include "kernels/common.cuh"
 
-// The sum over the threads of a block, of which there are at most 256, returned to each of them. `sums` is
-// shared memory for one number of each warp.
-__device__ inline float block_sum(float x, float* sums) {
-  x = warp_sum(x);
-  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = x;
-  __syncthreads();
-  float total = 0;
-  for (int warp = 0; warp < blockDim.x / 32; ++warp) total += sums[warp];
-  __syncthreads();  // before they are written again
-  return total;
-}
-
 // Calls body(column, k) for each pack k of this thread, with its first column.
 template <int kVector, int kPacks, class Body>
 __device__ inline void for_packs_of_row(long long columns, Body body) {

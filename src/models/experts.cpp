@@ -10,7 +10,9 @@
 #include <ATen/ops/_embedding_bag_forward_only.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "kernels/fused.h"
 #include "models/kept_model.h"
 
 namespace shardmark {
@@ -48,30 +50,89 @@ at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::
   return product;
 }
 
-// The products of experts, which round their factors first if fp8 is not nullptr. In b each expert's matrix
-// has scales of its own.
-struct ExpertProducts {
-  const Fp8* fp8;
-
-  at::Tensor product(const at::Tensor& a, Holds holds, const at::Tensor& b, const at::Tensor& ends) const {
-    if (fp8 == nullptr) return grouped_product(a, b, ends);
-    return grouped_product(fp8_rounded(*fp8, a, holds, 1), fp8_rounded(*fp8, b, Holds::values, 1), ends)
-        .to(a.scalar_type());
-  }
-  // a^T b over the rows of each expert.
-  at::Tensor gradient(const at::Tensor& a, Holds a_holds, const at::Tensor& b, Holds b_holds,
-                      const at::Tensor& ends) const {
-    if (fp8 == nullptr) return grouped_gradient(a, b, ends);
-    return grouped_gradient(fp8_rounded(*fp8, a, a_holds, 0), fp8_rounded(*fp8, b, b_holds, 0), ends)
-        .to(a.scalar_type());
-  }
+// Rows [M, N] of experts, as factors of their products.
+struct ExpertRows {
+  at::Tensor all;
+  // With fp8 instead: those of each expert, rounded. Rows of zeros are added to a multiple of 16.
+  std::vector<Fp8Matrix> rounded;
 };
+
+// The products of experts. With fp8, those of each expert are the products of a linear layer: its rows and
+// its weights are matrices with scales of their own.
+class ExpertProducts {
+ public:
+  ExpertProducts(const Fp8* fp8, const at::Tensor& ends) : fp8_(fp8), ends_(ends) {
+    if (fp8_ != nullptr) bounds_ = bounds(ends);
+  }
+
+  ExpertRows rows(const at::Tensor& x, Holds holds, WantedLines wanted) const {
+    if (fp8_ == nullptr) return {x, {}};
+    constexpr int64_t kMultiple = 16;  // so that products of the device add up over whole packs
+    ExpertRows rows;
+    for (int64_t e = 0; e < num_experts(); ++e) {
+      const at::Tensor own = x.narrow(0, bounds_[e], count(e));
+      const int64_t missing = (kMultiple - count(e) % kMultiple) % kMultiple;
+      const at::Tensor padded = missing == 0 ? own : at::constant_pad_nd(own, {0, 0, 0, missing});
+      rows.rounded.push_back(fp8_matrix(*fp8_, padded, holds, wanted, fp8_largest(*fp8_, padded)));
+    }
+    return rows;
+  }
+
+  // The rows of each expert times its weights: [E, N, K] transposed, or [E, K, N].
+  at::Tensor product(const ExpertRows& rows, const at::Tensor& weights, bool transposed) const {
+    const at::Tensor as_right = transposed ? weights.transpose(1, 2) : weights;
+    if (fp8_ == nullptr) return grouped_product(rows.all, as_right, ends_);
+    std::vector<at::Tensor> products;
+    for (int64_t e = 0; e < num_experts(); ++e) {
+      if (count(e) == 0) continue;
+      const at::Tensor own = weights[e];
+      const Fp8Matrix rounded =
+          fp8_matrix(*fp8_, own, Holds::values, {transposed, !transposed}, fp8_largest(*fp8_, own));
+      products.push_back(fp8_product(*fp8_, rows.rounded[e].rows, transposed ? rounded.rows : rounded.columns,
+                                     weights.scalar_type())
+                             .narrow(0, 0, count(e)));
+    }
+    return products.empty() ? at::zeros({0, as_right.size(2)}, weights.options()) : at::cat(products);
+  }
+
+  // a^T b over the rows of each expert, [E, N of a, N of b].
+  at::Tensor gradient(const ExpertRows& a, const ExpertRows& b, at::ScalarType type) const {
+    if (fp8_ == nullptr) return grouped_gradient(a.all, b.all, ends_);
+    std::vector<at::Tensor> products;
+    for (int64_t e = 0; e < num_experts(); ++e)
+      products.push_back(fp8_product(*fp8_, a.rounded[e].columns, b.rounded[e].columns, type));
+    return at::stack(products);
+  }
+
+ private:
+  const Fp8* fp8_;
+  at::Tensor ends_;
+  std::vector<int64_t> bounds_;
+  int64_t num_experts() const { return std::ssize(bounds_) - 1; }
+  int64_t count(int64_t e) const { return bounds_[e + 1] - bounds_[e]; }
+};
+
+// For h = r silu(g) u and its gradient dh: h, and the gradients of g, u and r. `weight` is r, [M, 1], and dr
+// is [M]; the others are [M, I]. The memory of dh becomes that of dg.
+WeightedSwiglu hidden_gradients(const Kernels& fused, at::Tensor dhidden, const at::Tensor& gate,
+                                const at::Tensor& up, const at::Tensor& weight) {
+  if (fused) return fused_weighted_swiglu_backward(fused, dhidden, gate, up, weight);
+  at::Tensor gated = at::silu(gate), hidden = at::mul(gated, up);
+  const at::Tensor dweight = at::mul(dhidden, hidden).sum(1);
+  hidden.mul_(weight);
+  dhidden.mul_(weight);
+  const at::Tensor dup = gated.mul_(dhidden);
+  at::silu_backward_out(dhidden, dhidden.mul_(up), gate);
+  return {hidden, dhidden, dup, dweight};
+}
 
 // For each copy with weight r: g = w1 x, u = w3 x, h = silu(g) u, and the copy's part of the output is w2
 // (r h). Backward, with dh = w2' dy: the gradient of r is dh . h, that of w2 is dy (r h)', and then du = r
 // dh silu(g) and dg = r dh u silu'(g), from which follow the gradients of w1, w3 and x. Tensors are reused
 // and freed as early as possible, because they are the largest of the block.
 struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
+  static constexpr WantedLines kRows = {true, false}, kColumns = {false, true}, kBoth = {true, true};
+
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w1,
                             const at::Tensor& w3, const at::Tensor& w2, const at::Tensor& weights,
                             const Routing& routing, const c10::intrusive_ptr<TensorRegion>& region,
@@ -81,15 +142,18 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     const RowsOfTokens& of_tokens = routing.of_tokens;
     if (region) ctx->saved_data["region"] = at::IValue::make_capsule(region);
     const int64_t k = weights.size(1);
-    at::Tensor rows = x.index_select(0, order.div(k, "floor"));
-    const ExpertProducts products{model != nullptr ? fp8_of(*model) : nullptr};
-    const at::Tensor gate = products.product(rows, Holds::values, w1.transpose(1, 2), ends);
-    const at::Tensor up = products.product(rows, Holds::values, w3.transpose(1, 2), ends);
-    rows.reset();
+    const ExpertProducts products(model != nullptr ? fp8_of(*model) : nullptr, ends);
+    ExpertRows rows = products.rows(x.index_select(0, order.div(k, "floor")), Holds::values, kRows);
+    const at::Tensor gate = products.product(rows, w1, /*transposed=*/true);
+    const at::Tensor up = products.product(rows, w3, /*transposed=*/true);
+    rows = {};
     ctx->save_for_backward({x, w1, w3, w2, weights, order, ends, gate, up, of_tokens.rows, of_tokens.begin});
     const at::Tensor weight = weights.flatten().index_select(0, order).unsqueeze(1);
-    const at::Tensor hidden = at::silu(gate).mul_(up).mul_(weight);
-    return summed(products.product(hidden, Holds::values, w2.transpose(1, 2), ends), order, k, of_tokens);
+    const at::Tensor hidden = model != nullptr && model->fused
+                                  ? fused_weighted_swiglu(model->fused, gate, up, weight)
+                                  : at::silu(gate).mul_(up).mul_(weight);
+    return summed(products.product(products.rows(hidden, Holds::values, kRows), w2, /*transposed=*/true),
+                  order, k, of_tokens);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
@@ -99,36 +163,40 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     const int64_t k = weights.size(1);
     const at::Tensor token = order.div(k, "floor");
     const at::Tensor weight = weights.flatten().index_select(0, order).unsqueeze(1);
-    at::Tensor dy = outputs[0].index_select(0, token);
-    at::Tensor gated = at::silu(gate), hidden = at::mul(gated, up);
-    const ExpertProducts products{ctx->saved_data.count("model") > 0 ? fp8_of(kept_model(ctx)) : nullptr};
-    at::Tensor dhidden = products.product(dy, Holds::gradients, w2, ends);
+    DeferredGradients* const later = kept_deferred(ctx);
+    const bool has_model = ctx->saved_data.count("model") > 0;
+    const ExpertProducts products(has_model ? fp8_of(kept_model(ctx)) : nullptr, ends);
+    const Kernels fused = has_model ? kept_model(ctx).fused : Kernels();
+    ExpertRows dy =
+        products.rows(outputs[0].index_select(0, token), Holds::gradients, later == nullptr ? kBoth : kRows);
+    WeightedSwiglu of_hidden =
+        hidden_gradients(fused, products.product(dy, w2, /*transposed=*/false), gate, up, weight);
+    at::Tensor hidden = std::exchange(of_hidden.y, {});
     const RowsOfTokens of_tokens{saved[9], saved[10]};
     const at::Tensor dweight = of_tokens.rows.defined() ? at::zeros_like(weights) : at::empty_like(weights);
-    dweight.view(-1).index_copy_(0, order, at::mul(dhidden, hidden).sum(1));
-    hidden.mul_(weight);
-    DeferredGradients* const later = kept_deferred(ctx);
-    const auto gradient = [=](const at::Tensor& of_outputs, const at::Tensor& inputs) {
-      return products.gradient(of_outputs, Holds::gradients, inputs, Holds::values, ends);
+    dweight.view(-1).index_copy_(0, order, of_hidden.dweight);
+    const auto inputs_of = [products](const at::Tensor& inputs) {
+      return products.rows(inputs, Holds::values, kColumns);
     };
-    const auto add = [=](const at::Tensor& to, const at::Tensor& of_outputs, const at::Tensor& inputs) {
-      to.mutable_grad().add_(gradient(of_outputs, inputs));
+    const auto gradient = [products, type = x.scalar_type()](const ExpertRows& of_outputs,
+                                                             const ExpertRows& inputs) {
+      return products.gradient(of_outputs, inputs, type);
     };
-    const at::Tensor dw2 = later != nullptr ? at::Tensor() : gradient(dy, hidden);
-    dy.reset();
+    const at::Tensor dw2 = later != nullptr ? at::Tensor() : gradient(dy, inputs_of(hidden));
+    dy = {};
     if (later == nullptr) hidden.reset();
-    dhidden.mul_(weight);
-    const at::Tensor dup = gated.mul_(dhidden), dgate = at::silu_backward(dhidden.mul_(up), gate);
-    dhidden.reset();
+    const ExpertRows dgate = products.rows(std::exchange(of_hidden.dgate, {}), Holds::gradients, kBoth);
+    const ExpertRows dup = products.rows(std::exchange(of_hidden.dup, {}), Holds::gradients, kBoth);
     at::Tensor dw1, dw3;
     const auto add_first_gradients = [=, x = x.detach()] {
-      const at::Tensor rows = x.index_select(0, token);
-      add(w1, dgate, rows);
-      add(w3, dup, rows);
+      const ExpertRows rows = inputs_of(x.index_select(0, token));
+      w1.mutable_grad().add_(gradient(dgate, rows));
+      w3.mutable_grad().add_(gradient(dup, rows));
     };
     if (later != nullptr) {
       later->push_back([=, dy = outputs[0]] {
-        add(w2, dy.index_select(0, token), hidden);
+        const ExpertRows of_copies = products.rows(dy.index_select(0, token), Holds::gradients, kColumns);
+        w2.mutable_grad().add_(gradient(of_copies, inputs_of(hidden)));
         add_first_gradients();
       });
     } else if (ctx->saved_data.count("region") > 0) {
@@ -136,11 +204,11 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
         add_first_gradients();
       });
     } else {
-      const at::Tensor rows = x.index_select(0, token);
+      const ExpertRows rows = inputs_of(x.index_select(0, token));
       dw1 = gradient(dgate, rows), dw3 = gradient(dup, rows);
     }
-    const at::Tensor rows = products.product(dgate, Holds::gradients, w1, ends)
-                                .add_(products.product(dup, Holds::gradients, w3, ends));
+    const at::Tensor rows = products.product(dgate, w1, /*transposed=*/false)
+                                .add_(products.product(dup, w3, /*transposed=*/false));
     return {summed(rows, order, k, of_tokens), dw1, dw3, dw2, dweight, {}, {}, {}};
   }
 

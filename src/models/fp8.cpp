@@ -60,11 +60,13 @@ at::Tensor scaled_back(const Fp8& fp8, const Fp8Lines& lines) {
   return values.mul_(scale.repeat_interleave(kBlock, -1).narrow(-1, 0, codes.size(-1)));
 }
 
-// cuBLAS wants rows of both factors in multiples of 16 bytes.
+// cuBLAS wants lines of both factors in multiples of 16 bytes, and no block that ends early.
 bool is_native(const Fp8& fp8, const at::Tensor& left, const at::Tensor& right, at::ScalarType type) {
   constexpr int64_t kMultiple = 16;
-  return fp8.scaling != Fp8::Scaling::block && type == at::kBFloat16 && has_fp8_products(left.device()) &&
-         left.size(1) % kMultiple == 0 && right.size(0) % kMultiple == 0;
+  const bool by_block = fp8.scaling == Fp8::Scaling::block;
+  return type == at::kBFloat16 &&
+         (by_block ? has_mxfp8_products(left.device()) : has_fp8_products(left.device())) &&
+         left.size(1) % (by_block ? kBlock : kMultiple) == 0 && right.size(0) % kMultiple == 0;
 }
 
 bool has_kernels(const Fp8& fp8, const at::Tensor& x) {
@@ -126,22 +128,27 @@ at::Tensor fp8_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& r
 at::Tensor fp8_native_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& right) {
   // Sums of gradients are kept in full precision; those of outputs may be rounded to 14 bits on the way.
   const bool is_forward = left.holds == Holds::values && right.holds == Holds::values;
-  const at::Tensor& scale = right.lines.scale;
-  return at::_scaled_mm(left.lines.codes.contiguous(), right.lines.codes.contiguous().t(), left.lines.scale,
-                        fp8.scaling == Fp8::Scaling::row ? scale.t() : scale, /*bias=*/std::nullopt,
+  const auto scale_of = [&](const Fp8Factor& factor, bool is_right) {
+    const at::Tensor& scale = factor.lines.scale;
+    if (fp8.scaling == Fp8::Scaling::block) return tiled_exponents(scale);
+    return fp8.scaling == Fp8::Scaling::row && is_right ? scale.t() : scale;
+  };
+  return at::_scaled_mm(left.lines.codes.contiguous(), right.lines.codes.contiguous().t(),
+                        scale_of(left, false), scale_of(right, true), /*bias=*/std::nullopt,
                         /*scale_result=*/std::nullopt, at::kBFloat16, /*use_fast_accum=*/is_forward);
 }
 
-at::Tensor fp8_rounded(const Fp8& fp8, const at::Tensor& x, Holds holds, int64_t dim) {
-  if (x.numel() == 0) return widened(x);
-  const at::ScalarType type = type_of(fp8, holds);
-  if (fp8.scaling == Fp8::Scaling::block)
-    return scaled_back(fp8, rounded_by_block(x.transpose(dim, -1), type)).transpose(dim, -1).contiguous();
-  const at::Tensor magnitudes = widened(x).abs();
-  return scaled_back(fp8, rounded(x, type,
-                                  fp8.scaling == Fp8::Scaling::row ? magnitudes.amax({dim}, /*keepdim=*/true)
-                                  : x.dim() > 2                    ? magnitudes.amax({1, 2}, /*keepdim=*/true)
-                                                                   : magnitudes.amax()));
+// In a tile, the scales of lines l, l + 32, l + 64 and l + 96 are next to each other: 4 x 4 bytes.
+at::Tensor tiled_exponents(const at::Tensor& scales) {
+  constexpr int64_t kLines = 128, kBlocks = 4, kInterleaved = 32;
+  const auto missing = [](int64_t size, int64_t multiple) { return (multiple - size % multiple) % multiple; };
+  const at::Tensor padded = at::constant_pad_nd(
+      scales, {0, missing(scales.size(1), kBlocks), 0, missing(scales.size(0), kLines)}, 1);
+  return padded.to(at::kFloat8_e8m0fnu)
+      .view({-1, kLines / kInterleaved, kInterleaved, padded.size(1) / kBlocks, kBlocks})
+      .permute({0, 3, 2, 1, 4})
+      .contiguous()
+      .flatten();
 }
 
 }  // namespace shardmark

@@ -51,14 +51,13 @@ Fp8Matrix fp8_matrix(const Fp8& fp8, const at::Tensor& x, Holds holds, WantedLin
 // The product of two factors [M, K] and [N, K]: [M, N] in `type`. Matrices without elements give zeros.
 at::Tensor fp8_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& right, at::ScalarType type);
 
-// The same by a product of the device in bf16, without scales of blocks. The right factor holds values, and N
-// and K are multiples of 16. CPUs have one with a scale for each matrix, which is no faster than the emulated
-// form.
+// The same by a product of the device in bf16. The right factor holds values, N is a multiple of 16, and K of
+// 16, or of 32 where blocks have scales. CPUs have one with a scale for each matrix, which is no faster than
+// the emulated form.
 at::Tensor fp8_native_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& right);
 
-// x rounded to the type, and scaled back: float, or double if x is. dim: over which a product adds up. All
-// indices of the other dimensions have scales of their own by row, and so have blocks along dim by block; by
-// tensor there is one scale for all, or one for each index of the first dimension if x has three.
-at::Tensor fp8_rounded(const Fp8& fp8, const at::Tensor& x, Holds holds, int64_t dim);
+// The scales of blocks, [lines, blocks], as such a product reads them: one byte each, an exponent of 2, in
+// tiles of 128 lines and 4 blocks. Source: NVIDIA, cuBLAS documentation, "1D Block Scaling Factors Layout".
+at::Tensor tiled_exponents(const at::Tensor& scales);
 
 }  // namespace shardmark

@@ -69,11 +69,12 @@ std::string extras_text(const Axes& axes, const Point& point) {
 
 }  // namespace
 
-bool TrainingPoint::emulates_products() const {
+std::string TrainingPoint::product_type() const {
+  if (products.name != "fp8" || emulates_products()) return precision;
   const OptionValue* const scaling = products.options.find("scaling");
   const bool by_block =
       scaling != nullptr && scaling->is<std::string>() && scaling->get<std::string>() == "block";
-  return precision != "bf16" || by_block || model.options.contains("experts");
+  return by_block ? "mxfp8" : "fp8";
 }
 
 bool is_known_workload(const Point& point) {

@@ -59,13 +59,11 @@ struct TrainingPoint {
   // "weak": the suite gave the batch of a rank. "strong": it gave the global batch. Not part of the identity.
   std::string scaling = "weak";
 
-  // Whether products in fp8 are emulated on every device, also on one that has such products: beside fp32 and
-  // fp64, with a scale for each block, and those of experts.
-  bool emulates_products() const;
-  // The type of most matrix products, whose peak a rate is compared with.
-  const std::string& product_type() const {
-    return products.name == "fp8" && !emulates_products() ? products.name : precision;
-  }
+  // Whether products in fp8 are emulated on every device, also on one that has such products.
+  bool emulates_products() const { return precision != "bf16"; }
+  // The type of most matrix products, whose peak a rate is compared with: a precision, or "fp8", or "mxfp8"
+  // where each block has a scale. A device that emulates these has no peak of them.
+  std::string product_type() const;
 };
 
 // The axes of a collectives block.

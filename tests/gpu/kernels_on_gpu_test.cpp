@@ -1,6 +1,7 @@
 // Tests the fused kernels on a GPU: the checks of mpi/kernel_checks.h with shapes of GPT-2, and training
 // steps compared with PyTorch's kernels.
 // RANKS 1
+#include "models/experts.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/kernel_checks.h"
 #include "tests/mpi/training_fixture.h"
@@ -28,6 +29,8 @@ TEST_F(FusedKernelsOnGpu, OfLlamasLayers) {
     for (const bool adds : {false, true})
       check_rms_norm(fused_kernels(device_), device_, 1500, channels, adds);
   check_swiglu(fused_kernels(device_), device_, 300, 8191);
+  for (const int64_t columns : {129, 768, 14336})
+    check_weighted_swiglu(fused_kernels(device_), device_, 1500, columns);
   for (const bool has_positions : {false, true})
     check_rotary(fused_kernels(device_), device_, 128, has_positions);
 }
@@ -51,6 +54,51 @@ TEST_F(FusedKernelsOnGpu, CodesOfEightBits) {
   at::manual_seed(5);
   check_fp8(fused_kernels(device_), device_, 208, 80);
   check_fp8(fused_kernels(device_), device_, 4096, 3072);
+}
+
+TEST_F(FusedKernelsOnGpu, ProductsOfEightBitsEqualEmulatedOnes) {
+  if (!has_fp8_products(device_)) GTEST_SKIP() << "the GPU has no products of 8 bits";
+  at::manual_seed(9);
+  for (const at::ScalarType gradients : {at::kFloat8_e5m2, at::kFloat8_e4m3fn}) {
+    for (const auto scaling : {Fp8::Scaling::tensor, Fp8::Scaling::row})
+      check_fp8_products({scaling, gradients, {}}, device_);
+    if (has_mxfp8_products(device_)) check_fp8_products({Fp8::Scaling::block, gradients, {}}, device_);
+  }
+}
+
+// Experts' tokens are no multiples of 16, and one expert has none.
+TEST_F(FusedKernelsOnGpu, ExpertsMultiplyEightBitsAsOnTheCpu) {
+  at::manual_seed(10);
+  const at::Tensor logits = at::randn({50, 4}).index_fill_(1, at::tensor({int64_t{2}}), -9),
+                   x = at::randn({50, 64}), dy = at::randn({50, 64});
+  const std::vector<at::Tensor> weights = {at::randn({4, 32, 64}) * 0.2, at::randn({4, 32, 64}) * 0.2,
+                                           at::randn({4, 64, 32}) * 0.2};
+  const auto results = [&](at::Device device, const Fp8& fp8) {
+    auto model = make_model(resolve(choice_from_text("moe(layers=1, width=64, heads=2, kv_heads=2, inner=32, "
+                                                     "experts=4, top_k=2, sequence=8, vocabulary=37)"),
+                                    specs::model_spec("moe").options, "model"),
+                            at::kBFloat16, device);
+    model->fp8 = fp8;
+    std::vector<at::Tensor> leaves;
+    for (const at::Tensor& one : {x, weights[0], weights[1], weights[2]})
+      leaves.push_back(one.to(device, at::kBFloat16).requires_grad_(true));
+    const at::Tensor y = experts(leaves[0], leaves[1], leaves[2], leaves[3],
+                                 routed(logits.to(device, at::kBFloat16), 2), model.get());
+    std::vector<at::Tensor> all = torch::autograd::grad({y}, leaves, {dy.to(device, at::kBFloat16)});
+    all.push_back(y.detach());
+    return all;
+  };
+  for (const auto scaling : {Fp8::Scaling::tensor, Fp8::Scaling::row, Fp8::Scaling::block}) {
+    const std::vector<at::Tensor> on_cpu = results(at::kCPU, {scaling, at::kFloat8_e5m2, {}}),
+                                  here =
+                                      results(device_, {scaling, at::kFloat8_e5m2, fused_kernels(device_)});
+    for (size_t i = 0; i < here.size(); ++i) {
+      const at::Tensor expected = on_cpu[i].to(at::kDouble);
+      EXPECT_LE(((here[i].to(at::kCPU, at::kDouble) - expected).norm() / expected.norm()).item<double>(),
+                0.03)
+          << i;
+    }
+  }
 }
 
 TEST_F(FusedKernelsOnGpu, AdamW) {
@@ -80,7 +128,9 @@ TEST_F(FusedKernelsOnGpu, TrainAsTorchsDo) {
 TEST_F(FusedKernelsOnGpu, StepsOfModels) {
   for (const char* model : {"gpt2(layers=2, width=128, heads=2, sequence=64, vocabulary=131)",
                             "llama(layers=2, width=128, heads=2, kv_heads=1, inner=200, sequence=64, "
-                            "vocabulary=131)"})
+                            "vocabulary=131)",
+                            "moe(layers=2, width=128, heads=2, kv_heads=1, inner=200, sequence=64, "
+                            "vocabulary=131, experts=4, top_k=2, routing=balanced)"})
     for (const bool splits_backward : {false, true})
       check_step(fused_kernels(device_), device_, model, splits_backward);
 }

@@ -48,6 +48,8 @@ TEST(DatasheetPeaks, AreThoseOfTheDataSheets) {
   EXPECT_EQ(datasheet_peak_flops("NVIDIA L40S", "bf16"), 362.05e12);
   EXPECT_EQ(datasheet_peak_flops("NVIDIA H200", "fp8"), 1979e12);
   EXPECT_TRUE(std::isnan(datasheet_peak_flops("NVIDIA A100-SXM4-80GB", "fp8"))) << "it has no such products";
+  EXPECT_EQ(datasheet_peak_flops("NVIDIA B200", "mxfp8"), 4500e12);
+  EXPECT_TRUE(std::isnan(datasheet_peak_flops("NVIDIA H200", "mxfp8"))) << "it has no scales of blocks";
   EXPECT_EQ(datasheet_peak_flops("NVIDIA RTX 6000 Ada Generation", "fp32"), 91.1e12);
 }
 

@@ -9,6 +9,7 @@
 #include "models/layers.h"
 #include "sweep/measure.h"
 #include "tests/mpi/emulated_kernels.h"
+#include "tests/mpi/kernel_checks.h"
 #include "tests/mpi/layouts_fixture.h"
 
 namespace shardmark {
@@ -44,6 +45,12 @@ std::vector<double> numbers_of(at::ScalarType type) {
 
 class Fp8Products : public Layouts {};
 
+// The rows of x rounded to the type, and scaled back.
+at::Tensor rounded_rows(const Fp8& fp8, const at::Tensor& x, Holds holds) {
+  const Fp8Lines lines = fp8_matrix(fp8, x, holds, {true, false}, fp8_largest(fp8, x)).rows.lines;
+  return lines.codes.to(x.scalar_type()) * lines.scale;
+}
+
 TEST_F(Fp8Products, RoundToTheNearestNumberOfTheType) {
   for (const Holds holds : {Holds::values, Holds::gradients}) {
     const Fp8 fp8{Fp8::Scaling::tensor, at::kFloat8_e5m2, {}};
@@ -68,18 +75,24 @@ TEST_F(Fp8Products, RoundToTheNearestNumberOfTheType) {
     // The largest number is among them, so that the scale is 1.
     for (const at::ScalarType wide : {at::kFloat, at::kDouble}) {
       const at::Tensor found =
-          fp8_rounded(fp8, at::tensor(given, at::kDouble).to(wide).view({-1, 2}), holds, 0);
+          rounded_rows(fp8, at::tensor(given, at::kDouble).to(wide).view({-1, 2}), holds);
       EXPECT_TRUE(found.to(at::kDouble).flatten().equal(at::tensor(expected, at::kDouble))) << type;
     }
     // Other scales are exact in powers of two, and no number becomes infinite.
     const at::Tensor scaled =
-        fp8_rounded(fp8, at::tensor(given, at::kDouble).mul(0.25).view({-1, 2}), holds, 0);
+        rounded_rows(fp8, at::tensor(given, at::kDouble).mul(0.25).view({-1, 2}), holds);
     EXPECT_TRUE(scaled.flatten().equal(at::tensor(expected, at::kDouble).mul(0.25)));
   }
   const Fp8 fp8{Fp8::Scaling::row, at::kFloat8_e5m2, {}};
-  EXPECT_TRUE(fp8_rounded(fp8, at::zeros({2, 3}), Holds::values, 1).equal(at::zeros({2, 3})));
-  EXPECT_EQ(fp8_rounded(fp8, at::zeros({0, 3}), Holds::values, 1).numel(), 0);
-  EXPECT_TRUE(fp8_rounded(fp8, at::full({2, 3}, NAN), Holds::values, 1).isnan().all().item<bool>());
+  EXPECT_TRUE(rounded_rows(fp8, at::zeros({2, 3}), Holds::values).equal(at::zeros({2, 3})));
+  EXPECT_TRUE(rounded_rows(fp8, at::full({2, 3}, NAN), Holds::values).isnan().all().item<bool>());
+  const at::Tensor none = at::zeros({0, 3}), weight = at::ones({4, 3});
+  const auto factor = [&](const at::Tensor& x) {
+    return fp8_matrix(fp8, x, Holds::values, {true, true}, fp8_largest(fp8, x));
+  };
+  EXPECT_TRUE(fp8_product(fp8, factor(none).rows, factor(weight).rows, at::kFloat).equal(at::zeros({0, 4})));
+  EXPECT_TRUE(
+      fp8_product(fp8, factor(none).columns, factor(none).columns, at::kFloat).equal(at::zeros({3, 3})));
 }
 
 // Rounds one number after the other, with scales that are found one by one.
@@ -160,21 +173,25 @@ TEST_F(Fp8Products, OfLinearLayersEqualAnOracle) {
 
 // The CPU's own product checks the call that GPUs make: what is transposed, and which scale is whose.
 TEST_F(Fp8Products, OfTheDeviceEqualEmulatedOnes) {
-  for (const std::string recipe : {"fp8", "fp8(gradients=e4m3)"}) {
-    const Fp8 fp8 = *fp8_of(resolved_products(recipe));
-    at::manual_seed(11);
-    const at::Tensor a = at::randn({48, 64}, at::kBFloat16), b = at::randn({64, 32}, at::kBFloat16) * 7;
-    const auto factors = [&](const at::Tensor& x, Holds holds) {
-      return fp8_matrix(fp8, x, holds, {true, true}, fp8_largest(fp8, x));
-    };
-    for (const Holds holds : {Holds::values, Holds::gradients}) {
-      const Fp8Factor left = factors(a, holds).rows, right = factors(b, Holds::values).columns;
-      const at::Tensor device = fp8_native_product(fp8, left, right).to(at::kFloat),
-                       emulated = fp8_product(fp8, left, right, at::kBFloat16).to(at::kFloat);
-      EXPECT_LE(((device - emulated).abs().max() / emulated.abs().max()).item<double>(), 1.0 / 128) << recipe;
-      const Fp8Factor same = factors(b.t().contiguous(), Holds::values).rows;
-      EXPECT_TRUE(fp8_native_product(fp8, left, same).to(at::kFloat).equal(device));
-    }
+  for (const std::string recipe : {"fp8", "fp8(gradients=e4m3)"})
+    check_fp8_products(*fp8_of(resolved_products(recipe)), at::kCPU);
+}
+
+// One byte for each scale, where cuBLAS's documentation says that it is, and 1 where there is no line or
+// block.
+TEST_F(Fp8Products, ScalesOfBlocksAreTiledAsCublasReadsThem) {
+  at::manual_seed(4);
+  for (const auto& [lines, blocks] : {std::pair<int64_t, int64_t>{128, 4}, {16, 1}, {300, 9}}) {
+    const at::Tensor exponents = at::randint(-127, 128, {lines, blocks}, at::kLong);
+    const at::Tensor tiled = tiled_exponents(at::ldexp(at::ones({lines, blocks}), exponents)).view(at::kByte);
+    const int64_t tiles_across = (blocks + 3) / 4, tiles = (lines + 127) / 128 * tiles_across;
+    ASSERT_EQ(tiled.numel(), tiles * 512);
+    at::Tensor expected = at::full({tiles * 512}, 127, at::kByte);
+    for (int64_t line = 0; line < lines; ++line)
+      for (int64_t block = 0; block < blocks; ++block)
+        expected[(line / 128 * tiles_across + block / 4) * 512 + line % 32 * 16 + line % 128 / 32 * 4 +
+                 block % 4] = exponents[line][block] + 127;
+    EXPECT_TRUE(tiled.equal(expected)) << lines << " x " << blocks;
   }
 }
 
@@ -185,7 +202,9 @@ TEST_F(Fp8Products, WithKernelsHaveTheSameBits) {
   for (const std::string recipe : {"fp8", "fp8(scaling=row, gradients=e4m3)"})
     for (const std::string text : {"gpt2(layers=2, width=32, heads=2, sequence=16, vocabulary=37)",
                                    "llama(layers=2, width=32, heads=2, kv_heads=1, inner=48, sequence=16, "
-                                   "vocabulary=37)"})
+                                   "vocabulary=37)",
+                                   "moe(layers=2, width=32, heads=2, kv_heads=1, inner=48, sequence=16, "
+                                   "vocabulary=37, experts=4, top_k=2)"})
       for (const bool is_split : {false, true}) {
         SCOPED_TRACE(recipe + " " + text);
         const auto gradients = [&](const Kernels& kernels) {
@@ -208,7 +227,8 @@ TEST_F(Fp8Products, WithKernelsHaveTheSameBits) {
           };
           const auto splits = [&](const std::string& name) {
             return is_split &&
-                   (name.find("c_") != std::string::npos || name.find("proj") != std::string::npos);
+                   (name.find("c_") != std::string::npos || name.find("proj") != std::string::npos ||
+                    name.find("experts") != std::string::npos);
           };
           bind([&](const std::string& name) { return !splits(name); });
           at::manual_seed(3);
@@ -228,8 +248,8 @@ TEST_F(Fp8Products, WithKernelsHaveTheSameBits) {
       }
 }
 
-// A mixture's experts by definition, with rounded factors: the copies of all tokens are one matrix, and each
-// expert's weights are matrices of their own.
+// A mixture's experts by definition, with rounded factors: the copies that go to an expert are one matrix,
+// and so are each of its weights.
 TEST_F(Fp8Products, OfExpertsEqualAnOracle) {
   constexpr int64_t kTokens = 9, kWidth = 16, kInner = 12, kExperts = 3, kTopK = 2;
   for (const std::string& recipe : kRecipes) {
@@ -259,19 +279,17 @@ TEST_F(Fp8Products, OfExpertsEqualAnOracle) {
     };
     const auto product = [&](const at::Tensor& rows, Holds holds, const at::Tensor& weights,
                              bool transposed) {
-      const at::Tensor left = rounded(rows, holds, 1);
       std::vector<at::Tensor> parts;
       for (int64_t e = 0; e < kExperts; ++e)
-        parts.push_back(
-            at::mm(of_expert(left, e), rounded(transposed ? weights[e].t() : weights[e], Holds::values, 0)));
+        parts.push_back(at::mm(rounded(of_expert(rows, e), holds, 1),
+                               rounded(transposed ? weights[e].t() : weights[e], Holds::values, 0)));
       return at::cat(parts);
     };
     const auto gradient = [&](const at::Tensor& of_outputs, const at::Tensor& inputs) {
-      const at::Tensor left = rounded(of_outputs, Holds::gradients, 0),
-                       right = rounded(inputs, Holds::values, 0);
       std::vector<at::Tensor> parts;
       for (int64_t e = 0; e < kExperts; ++e)
-        parts.push_back(at::mm(of_expert(left, e).t(), of_expert(right, e)));
+        parts.push_back(at::mm(rounded(of_expert(of_outputs, e), Holds::gradients, 0).t(),
+                               rounded(of_expert(inputs, e), Holds::values, 0)));
       return at::stack(parts);
     };
     const at::Tensor token = routes.order.div(kTopK, "floor"), rows = x.index_select(0, token);

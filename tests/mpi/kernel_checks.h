@@ -93,6 +93,23 @@ inline void check_swiglu(const Kernels& kernels, at::Device device, int64_t rows
   expect_rounded("dup", up.rounded.grad(), up.exact.grad(), 1.01);
 }
 
+// As routed experts use it: backward computes the rows once more.
+inline void check_weighted_swiglu(const Kernels& kernels, at::Device device, int64_t rows, int64_t columns) {
+  SCOPED_TRACE(columns);
+  const BothTypes gate({rows, columns}, device, 3), up({rows, columns}, device), dy({rows, columns}, device),
+      weight({rows, 1}, device);
+  const at::Tensor g = gate.rounded.detach(), u = up.rounded.detach(), r = weight.rounded.detach();
+  const at::Tensor y = fused_weighted_swiglu(kernels, g, u, r);
+  const WeightedSwiglu of = fused_weighted_swiglu_backward(kernels, dy.rounded.detach().clone(), g, u, r);
+  const at::Tensor expected = weight.exact * at::silu(gate.exact) * up.exact;
+  expected.backward(dy.exact.detach());
+  expect_rounded("y", y, expected, 1.01);
+  EXPECT_TRUE(of.y.equal(y));
+  expect_rounded("dgate", of.dgate, gate.exact.grad(), 1.01);
+  expect_rounded("dup", of.dup, up.exact.grad(), 1.01);
+  expect_rounded("dweight", of.dweight.unsqueeze(1), weight.exact.grad(), 1.01);
+}
+
 // width: of a head.
 inline void check_rotary(const Kernels& kernels, at::Device device, int64_t width, bool has_positions) {
   SCOPED_TRACE(std::to_string(width) + (has_positions ? ", positions" : ""));
@@ -231,6 +248,26 @@ inline void check_fp8(const Kernels& kernels, at::Device device, int64_t rows, i
       fp8_matrix(fp8, unknown, Holds::values, {true, true}, fp8_largest(fp8, unknown));
   EXPECT_TRUE(of_unknown.rows.lines.codes.to(at::kFloat).isnan().all().item<bool>());
   EXPECT_TRUE(of_unknown.columns.lines.codes.to(at::kFloat).isnan().all().item<bool>());
+}
+
+// Products that the device computes in 8 bits equal those of the rounded numbers in float, as near as bf16
+// rounds them, for all factors that layers have.
+inline void check_fp8_products(const Fp8& fp8, at::Device device) {
+  SCOPED_TRACE(std::string(at::toString(fp8.gradients)) + ", scaling " +
+               std::to_string(static_cast<int>(fp8.scaling)));
+  const at::Tensor a = at::randn({48, 64}).to(device, at::kBFloat16),
+                   b = at::randn({64, 32}).mul_(7).to(device, at::kBFloat16);
+  const auto factors = [&](const at::Tensor& x, Holds holds) {
+    return fp8_matrix(fp8, x, holds, {true, true}, fp8_largest(fp8, x));
+  };
+  for (const Holds holds : {Holds::values, Holds::gradients}) {
+    const Fp8Factor left = factors(a, holds).rows, right = factors(b, Holds::values).columns;
+    const at::Tensor by_device = fp8_native_product(fp8, left, right).to(at::kFloat),
+                     emulated = fp8_product(fp8, left, right, at::kFloat);
+    EXPECT_LE(((by_device - emulated).abs().max() / emulated.abs().max()).item<double>(), 1.0 / 128);
+    const Fp8Factor same = factors(b.t().contiguous(), Holds::values).rows;
+    EXPECT_TRUE(fp8_native_product(fp8, left, same).to(at::kFloat).equal(by_device));
+  }
 }
 
 // The loss and gradients of a language model in bf16 may be at most 25 % farther from fp64 than those with

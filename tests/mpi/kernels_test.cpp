@@ -34,6 +34,8 @@ TEST(FusedKernels, RmsNorm) {
 TEST(FusedKernels, Swiglu) {
   at::manual_seed(7);
   for (const int64_t columns : {1, 48, 1001}) check_swiglu(emulated_kernels(), at::kCPU, 7, columns);
+  for (const int64_t columns : {1, 48, 270, 2056})
+    check_weighted_swiglu(emulated_kernels(), at::kCPU, 7, columns);
 }
 
 TEST(FusedKernels, Rotary) {
@@ -80,7 +82,9 @@ TEST(FusedKernels, CodesOfEightBits) {
 TEST(FusedKernels, StepsOfModels) {
   for (const char* model : {"gpt2(layers=2, width=48, heads=3, sequence=16, vocabulary=131)",
                             "llama(layers=2, width=48, heads=3, kv_heads=1, inner=72, sequence=16, "
-                            "vocabulary=131)"})
+                            "vocabulary=131)",
+                            "moe(layers=2, width=48, heads=3, kv_heads=1, inner=72, sequence=16, "
+                            "vocabulary=131, experts=4, top_k=2, routing=balanced)"})
     for (const bool splits_backward : {false, true})
       check_step(emulated_kernels(), at::kCPU, model, splits_backward);
 }
@@ -105,6 +109,10 @@ TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
       {"swiglu.cu", "swiglu_forward<8>"},
       {"swiglu.cu", "swiglu_backward<1>"},
       {"swiglu.cu", "swiglu_backward<8>"},
+      {"swiglu.cu", "weighted_swiglu_forward<1>"},
+      {"swiglu.cu", "weighted_swiglu_forward<8>"},
+      {"swiglu.cu", "weighted_swiglu_backward<1>"},
+      {"swiglu.cu", "weighted_swiglu_backward<8>"},
       {"fp8.cu", "fp8_largest<false>"},
       {"fp8.cu", "fp8_largest<true>"},
       {"fp8.cu", "fp8_round<2, false>"},

@@ -54,8 +54,7 @@ TEST(Peaks, TheBestOneOfAStudyCountsForAllOfIt) {
   }
 }
 
-// A device has a peak of fp8 products if it multiplies so itself; experts, and products beside fp32, never
-// do.
+// A device has a peak of fp8 products if it multiplies so itself; products beside fp32 are always emulated.
 TEST(Peaks, EmulatedProductsAreMarked) {
   const auto is_marked = [](double matmul, const char* precision, const char* products, const char* model) {
     Record record = with_peaks(training_record("ddp", 1, 4, 0.1), matmul);
@@ -69,9 +68,11 @@ TEST(Peaks, EmulatedProductsAreMarked) {
   EXPECT_FALSE(is_marked(1e15, "bf16", "fp8", nullptr));
   EXPECT_TRUE(is_marked(Measures::kNone, "bf16", "fp8", nullptr));
   EXPECT_TRUE(is_marked(1e12, "fp32", "fp8", nullptr));
-  EXPECT_TRUE(is_marked(1e15, "bf16", "fp8(scaling=block)", nullptr));
+  EXPECT_TRUE(is_marked(Measures::kNone, "bf16", "fp8(scaling=block)", nullptr));
+  EXPECT_FALSE(is_marked(1e15, "bf16", "fp8(scaling=block)", nullptr));
   EXPECT_FALSE(is_marked(1e15, "bf16", "fp8(scaling=row)", nullptr));
-  EXPECT_TRUE(is_marked(1e15, "bf16", "fp8", "moe(experts=8)"));
+  EXPECT_FALSE(is_marked(1e15, "bf16", "fp8", "moe(experts=8)"));
+  EXPECT_TRUE(is_marked(Measures::kNone, "bf16", "fp8", "moe(experts=8)"));
   EXPECT_FALSE(is_marked(Measures::kNone, "bf16", "compute", nullptr));
 }
 

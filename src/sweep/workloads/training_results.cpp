@@ -94,7 +94,7 @@ int64_t fullest_rank(const Record& record) {
 void derive_speed(Record& record, const specs::ModelTable& table, const Resources& resources, int64_t steps,
                   double seconds) {
   auto& m = record.measures;
-  const std::string& type = record.point.training.product_type();
+  const std::string type = record.point.training.product_type();
   const Throughput speed = throughput_of(record.point, table.sample.tokens(), steps, seconds);
   m.samples_per_s = speed.samples_per_s;
   m.tokens_per_s = speed.tokens_per_s;
