@@ -127,14 +127,18 @@ __device__ inline float warp_sum(float x) {
   return x;
 }
 
-// The sum over the threads of a block, of which there are at most 256, returned to each of them. `sums` is
-// shared memory for one number of each warp.
-__device__ inline float block_sum(float x, float* sums) {
-  x = warp_sum(x);
-  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = x;
+// Sums over the threads of a block, of which there are at most 256, returned to each of them: kCount numbers
+// of a thread. `sums` is shared memory for those of each warp.
+template <int kCount>
+__device__ inline void block_sum(float (&x)[kCount], float (&sums)[kCount][8]) {
+  for (int i = 0; i < kCount; ++i) {
+    x[i] = warp_sum(x[i]);
+    if (threadIdx.x % 32 == 0) sums[i][threadIdx.x / 32] = x[i];
+  }
   __syncthreads();
-  float total = 0;
-  for (int warp = 0; warp < blockDim.x / 32; ++warp) total += sums[warp];
+  for (int i = 0; i < kCount; ++i) {
+    x[i] = 0;
+    for (int warp = 0; warp < blockDim.x / 32; ++warp) x[i] += sums[i][warp];
+  }
   __syncthreads();  // before they are written again
-  return total;
 }

@@ -108,29 +108,58 @@ at::Tensor column_partials(const Kernels& kernels, const at::Tensor& x) {
   return over.partial;
 }
 
-struct FusedLayerNorm : torch::autograd::Function<FusedLayerNorm> {
+// How a row of a norm is shared by the threads of a block: each has as few packs as 256 threads allow, and
+// then no more threads than hold the row with so many.
+struct RowOfBlock {
+  RowOfBlock(int64_t channels, std::initializer_list<at::Tensor> tensors)
+      : vector(vector_for(channels, tensors)),
+        packs(quotient_up(channels / vector, kThreads)),
+        threads(quotient_up(quotient_up(channels / vector, packs), 32) * 32) {}
+  std::string kernel(const char* name, bool centres) const {
+    return fmt::format("{}<{}, {}, {}>", name, centres, vector, packs);
+  }
+  static constexpr int64_t kMostPacks = 4;  // in registers
+  int64_t vector, packs, threads;
+};
+
+// Layer norm, or RMS norm if it has no bias.
+struct FusedNorm : torch::autograd::Function<FusedNorm> {
+  // A warp holds shorter rows of layer norm.
+  static constexpr int64_t kMostOfWarp = 1024;
+
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x,
                                const std::optional<at::Tensor>& added, const at::Tensor& weight,
-                               const at::Tensor& bias, double epsilon, const Kernels& kernels) {
+                               const std::optional<at::Tensor>& bias, double epsilon,
+                               const Kernels& kernels) {
     const at::Tensor in = x.contiguous(), residual = contiguous(added.value_or(at::Tensor()));
     const int64_t rows = x.size(0), channels = x.size(1);
     const at::Tensor h = added ? at::empty_like(in) : in, y = at::empty_like(in);
-    const at::Tensor mean = at::empty({rows}, x.options().dtype(at::kFloat)), rstd = at::empty_like(mean);
-    const int64_t vector = vector_for(channels, {in, residual, weight, bias});
-    (*kernels)({"layer_norm.cu",
-                fmt::format("layer_norm_forward<{}, {}>", channels, vector),
-                {quotient_up(rows, kRowsAtOnce), 1},
-                kThreads},
-               data(in), data(residual), data(weight), data(bias), data(h), data(y), data(mean), data(rstd),
-               rows, static_cast<float>(epsilon));
+    const at::Tensor rstd = at::empty({rows}, x.options().dtype(at::kFloat));
+    const at::Tensor mean = bias ? at::empty_like(rstd) : at::Tensor(), shift = bias.value_or(at::Tensor());
+    if (rows == 0) {
+    } else if (bias && channels <= kMostOfWarp) {
+      const int64_t vector = vector_for(channels, {in, residual, weight, shift});
+      (*kernels)({"layer_norm.cu",
+                  fmt::format("layer_norm_forward<{}, {}>", channels, vector),
+                  {quotient_up(rows, kRowsAtOnce), 1},
+                  kThreads},
+                 data(in), data(residual), data(weight), data(shift), data(h), data(y), data(mean),
+                 data(rstd), rows, static_cast<float>(epsilon));
+    } else {
+      const RowOfBlock row(channels, {in, residual, weight, shift});
+      (*kernels)({"row_norm.cu", row.kernel("row_norm_forward", bias.has_value()), {rows, 1}, row.threads},
+                 data(in), data(residual), data(weight), data(shift), data(h), data(y), data(mean),
+                 data(rstd), channels, static_cast<float>(epsilon));
+    }
     ctx->set_materialize_grads(false);
-    ctx->save_for_backward({h, weight, bias, mean, rstd});
+    ctx->save_for_backward({h, weight, shift, mean, rstd});
     ctx->saved_data["adds"] = added.has_value();
     keep(ctx, kernels);
     return {added ? h : x.view_as(x), y};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    constexpr int64_t kBlocksOfWarps = 2, kBlocksOfRows = 4;  // per multiprocessor
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor &h = saved[0], &weight = saved[1], &bias = saved[2], &mean = saved[3], &rstd = saved[4];
     const Kernels kernels = kept(ctx);
@@ -138,73 +167,36 @@ struct FusedLayerNorm : torch::autograd::Function<FusedLayerNorm> {
     const at::Tensor dy = outputs[1].defined() ? outputs[1].contiguous() : at::zeros_like(h);
     const at::Tensor dh = at::empty_like(h);
     const int64_t rows = h.size(0), channels = h.size(1);
-    const int64_t blocks = std::min(quotient_up(rows, kRowsAtOnce), 2 * kernels->multiprocessors());
-    const at::Tensor partial = at::empty({blocks, 2 * channels}, mean.options());
-    const int64_t vector = vector_for(channels, {dy, h, elsewhere, weight});
-    (*kernels)({"layer_norm.cu",
-                fmt::format("layer_norm_backward<{}, {}>", channels, vector),
-                {blocks, 1},
-                kThreads},
-               data(dy), data(h), data(elsewhere), data(weight), data(mean), data(rstd), data(dh),
-               data(partial), rows);
-    const auto of_parameters = totals_for(kernels, {weight, bias}, partial);
+    const bool by_warps = bias.defined() && channels <= kMostOfWarp;
+    const int64_t wanted = by_warps ? quotient_up(rows, kRowsAtOnce) : rows;
+    const int64_t blocks = std::clamp<int64_t>(
+        wanted, 1, (by_warps ? kBlocksOfWarps : kBlocksOfRows) * kernels->multiprocessors());
+    const std::vector<at::Tensor> parameters =
+        bias.defined() ? std::vector{weight, bias} : std::vector{weight};
+    const at::Tensor partial = at::empty({blocks, std::ssize(parameters) * channels}, rstd.options());
+    if (by_warps) {
+      const int64_t vector = vector_for(channels, {dy, h, elsewhere, weight});
+      (*kernels)({"layer_norm.cu",
+                  fmt::format("layer_norm_backward<{}, {}>", channels, vector),
+                  {blocks, 1},
+                  kThreads},
+                 data(dy), data(h), data(elsewhere), data(weight), data(mean), data(rstd), data(dh),
+                 data(partial), rows);
+    } else {
+      const RowOfBlock row(channels, {dy, h, elsewhere, weight});
+      (*kernels)({"row_norm.cu", row.kernel("row_norm_backward", bias.defined()), {blocks, 1}, row.threads},
+                 data(dy), data(h), data(elsewhere), data(weight), data(mean), data(rstd), data(dh),
+                 data(partial), rows, channels);
+    }
+    const auto of_parameters = totals_for(kernels, parameters, partial);
     const at::Tensor dadded = ctx->saved_data["adds"].toBool() ? dh : at::Tensor();
-    return {dh, dadded, of_parameters[0], of_parameters[1], {}, {}};
+    return {dh, dadded, of_parameters.front(), bias.defined() ? of_parameters.back() : at::Tensor(), {}, {}};
   }
 };
 
-// How a row of RMS norm is shared by the threads of a block: each has as few packs as 256 threads allow, and
-// then no more threads than hold the row with so many.
-struct RowOfBlock {
-  RowOfBlock(int64_t channels, std::initializer_list<at::Tensor> tensors)
-      : vector(vector_for(channels, tensors)),
-        packs(quotient_up(channels / vector, kThreads)),
-        threads(quotient_up(quotient_up(channels / vector, packs), 32) * 32) {}
-  std::string kernel(const char* name) const { return fmt::format("{}<{}, {}>", name, vector, packs); }
-  static constexpr int64_t kMostPacks = 4;  // in registers
-  int64_t vector, packs, threads;
-};
-
-struct FusedRmsNorm : torch::autograd::Function<FusedRmsNorm> {
-  static variable_list forward(AutogradContext* ctx, const at::Tensor& x,
-                               const std::optional<at::Tensor>& added, const at::Tensor& weight,
-                               double epsilon, const Kernels& kernels) {
-    const at::Tensor in = x.contiguous(), residual = contiguous(added.value_or(at::Tensor()));
-    const int64_t rows = x.size(0), channels = x.size(1);
-    const at::Tensor h = added ? at::empty_like(in) : in, y = at::empty_like(in);
-    const at::Tensor rstd = at::empty({rows}, x.options().dtype(at::kFloat));
-    const RowOfBlock row(channels, {in, residual, weight});
-    if (rows > 0)
-      (*kernels)({"rms_norm.cu", row.kernel("rms_norm_forward"), {rows, 1}, row.threads}, data(in),
-                 data(residual), data(weight), data(h), data(y), data(rstd), channels,
-                 static_cast<float>(epsilon));
-    ctx->set_materialize_grads(false);
-    ctx->save_for_backward({h, weight, rstd});
-    ctx->saved_data["adds"] = added.has_value();
-    keep(ctx, kernels);
-    return {added ? h : x.view_as(x), y};
-  }
-
-  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
-    constexpr int64_t kBlocks = 4;  // per multiprocessor
-    const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &h = saved[0], &weight = saved[1], &rstd = saved[2];
-    const Kernels kernels = kept(ctx);
-    const at::Tensor elsewhere = contiguous(outputs[0]);
-    const at::Tensor dy = outputs[1].defined() ? outputs[1].contiguous() : at::zeros_like(h);
-    const at::Tensor dh = at::empty_like(h);
-    const int64_t rows = h.size(0), channels = h.size(1);
-    const int64_t blocks =
-        std::clamp<int64_t>(kBlocks * kernels->multiprocessors(), 1, std::max<int64_t>(rows, 1));
-    const at::Tensor partial = at::empty({blocks, channels}, rstd.options());
-    const RowOfBlock row(channels, {dy, h, elsewhere, weight});
-    (*kernels)({"rms_norm.cu", row.kernel("rms_norm_backward"), {blocks, 1}, row.threads}, data(dy), data(h),
-               data(elsewhere), data(weight), data(rstd), data(dh), data(partial), rows, channels);
-    const at::Tensor dweight = totals_for(kernels, {weight}, partial)[0];
-    const at::Tensor dadded = ctx->saved_data["adds"].toBool() ? dh : at::Tensor();
-    return {dh, dadded, dweight, {}, {}};
-  }
-};
+std::optional<at::Tensor> if_defined(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
 
 // Launches a kernel whose last argument is the number of elements: once for all whole packs, and once for the
 // elements that remain.
@@ -317,12 +309,11 @@ struct FusedProjection : torch::autograd::Function<FusedProjection> {
 std::pair<at::Tensor, at::Tensor> fused_layer_norm(const Kernels& kernels, const at::Tensor& x,
                                                    const at::Tensor& added, const at::Tensor& weight,
                                                    const at::Tensor& bias, double epsilon) {
-  if (x.size(1) > kMostChannels) {
+  if (RowOfBlock(x.size(1), {weight, bias}).packs > RowOfBlock::kMostPacks) {
     const at::Tensor h = added.defined() ? x + added : x;
     return {h, at::layer_norm(h, weight.sizes(), weight, bias, epsilon)};
   }
-  const auto both = FusedLayerNorm::apply(x, added.defined() ? std::optional(added) : std::nullopt, weight,
-                                          bias, epsilon, kernels);
+  const auto both = FusedNorm::apply(x, if_defined(added), weight, std::optional(bias), epsilon, kernels);
   return {both[0], both[1]};
 }
 
@@ -333,8 +324,7 @@ std::pair<at::Tensor, at::Tensor> fused_rms_norm(const Kernels& kernels, const a
     const at::Tensor h = added.defined() ? x + added : x;
     return {h, at::rms_norm(h, weight.sizes(), weight, epsilon)};
   }
-  const auto both =
-      FusedRmsNorm::apply(x, added.defined() ? std::optional(added) : std::nullopt, weight, epsilon, kernels);
+  const auto both = FusedNorm::apply(x, if_defined(added), weight, std::nullopt, epsilon, kernels);
   return {both[0], both[1]};
 }
 
@@ -362,8 +352,7 @@ WeightedSwiglu fused_weighted_swiglu_backward(const Kernels& kernels, const at::
 
 at::Tensor fused_rotary(const Kernels& kernels, const at::Tensor& x, const at::Tensor& cos,
                         const at::Tensor& sin, const at::Tensor& positions) {
-  return FusedRotary::apply(x, cos, sin, positions.defined() ? std::optional(positions) : std::nullopt,
-                            kernels);
+  return FusedRotary::apply(x, cos, sin, if_defined(positions), kernels);
 }
 
 at::Tensor column_sum(const Kernels& kernels, const at::Tensor& x) {

@@ -9,17 +9,18 @@
 
 namespace shardmark {
 
-inline constexpr int64_t kMostChannels =
-    1600;  // limit of the layer norm kernel, which keeps a row in registers
+// Rows of norms may have 8,192 channels, or 1,024 where they cannot be read in packs of 8. For longer ones
+// torch computes.
+inline constexpr int64_t kMostChannels = 8192;
 
 // Returns h = x + added, both [N, C] (just x if `added` is undefined), and y, the layer norm of h. In
-// backward the gradients that arrive for h and for y are added in one kernel. Kernel: layer_norm.cu.
+// backward the gradients that arrive for h and for y are added in one kernel. Kernels: layer_norm.cu,
+// row_norm.cu.
 std::pair<at::Tensor, at::Tensor> fused_layer_norm(const Kernels& kernels, const at::Tensor& x,
                                                    const at::Tensor& added, const at::Tensor& weight,
                                                    const at::Tensor& bias, double epsilon);
 
-// The same with RMS norm, of up to 8,192 channels, or 1,024 where they cannot be read in packs of 8; beyond,
-// torch computes. Kernel: rms_norm.cu.
+// The same with RMS norm. Kernel: row_norm.cu.
 std::pair<at::Tensor, at::Tensor> fused_rms_norm(const Kernels& kernels, const at::Tensor& x,
                                                  const at::Tensor& added, const at::Tensor& weight,
                                                  double epsilon);

@@ -65,10 +65,10 @@ template <int kVector>
 __global__ void __launch_bounds__(256)
     weighted_swiglu_backward(const Bf16* weight, const Bf16* gate, const Bf16* up, Bf16* dgate, Bf16* y,
                              Bf16* dup, Bf16* dweight, long long columns) {
-  __shared__ float sums[8];
+  __shared__ float sums[1][8];
   const long long begin = static_cast<long long>(blockIdx.x) * columns;
   const float r = to_float(weight[blockIdx.x]);
-  float of_weight = 0;
+  float of_weight[1] = {0};
   for (long long column = threadIdx.x * kVector; column < columns; column += blockDim.x * kVector) {
     const long long at = begin + column;
     const Pack<kVector> d = load<kVector>(dgate + at), g = load<kVector>(gate + at),
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(256)
     float hidden[kVector], of_gate[kVector], of_up[kVector];
     for (int i = 0; i < kVector; ++i) {
       const float s = sigmoid(g[i]), gated = g[i] * s;
-      of_weight += d[i] * gated * u[i];
+      of_weight[0] += d[i] * gated * u[i];
       hidden[i] = r * gated * u[i];
       of_up[i] = r * d[i] * gated;
       of_gate[i] = r * d[i] * u[i] * s * (1 + g[i] * (1 - s));
@@ -85,6 +85,6 @@ __global__ void __launch_bounds__(256)
     store(dup + at, rounded(of_up));
     store(dgate + at, rounded(of_gate));
   }
-  of_weight = block_sum(of_weight, sums);
-  if (threadIdx.x == 0) dweight[blockIdx.x] = to_bf16(of_weight);
+  block_sum(of_weight, sums);
+  if (threadIdx.x == 0) dweight[blockIdx.x] = to_bf16(of_weight[0]);
 }

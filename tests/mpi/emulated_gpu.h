@@ -112,8 +112,8 @@ inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 #include "kernels/cross_entropy.cu"
 #include "kernels/fp8.cu"
 #include "kernels/layer_norm.cu"
-#include "kernels/rms_norm.cu"
 #include "kernels/rotary.cu"
+#include "kernels/row_norm.cu"
 #include "kernels/swiglu.cu"
 #undef __global__
 #undef __device__
