@@ -5,12 +5,14 @@
 //   gelu_backward    dz = dy gelu'(z), and partial_p of dz;  gelu(z) = z/2 (1 + tanh(u)) = z s,
 //                    s = 1 / (1 + exp(-2 u)),  u = k (z + 0.044715 z^3),  k = sqrt(2 / pi),
 //                    gelu'(z) = s + 2 z s (1 - s) k (1 + 3 * 0.044715 z^2)
+//   joined_partials  z = (a, b, c) next to each other, and partial_p of z, for the gradients of queries, keys
+//                    and values, which one product made
 //   column_totals    total = sum over p of partial_p, of [parts, columns] floats, in bf16; or what is there
 //                    and that sum, added in float and rounded once
 //
 // Bytes per element: column_partials reads 2; gelu_backward reads 4 and writes 2, while torch's kernel and
-// the sum after it move 8. The partial sums are small: the number of parts is about what fills the GPU, not
-// the number of rows.
+// the sum after it move 8; joined_partials reads and writes 2, while a copy and the sum after it move 6. The
+// partial sums are small: the number of parts is about what fills the GPU, not the number of rows.
 //
 // A warp reads 32 adjacent packs, 512 bytes if kVector is 8. The 8 warps of a block read every 8th row of the
 // block's part and are added up in shared memory. What is summed is the rounded dz, as at::sum would do.
@@ -18,7 +20,7 @@
 // second kernel).
 #include "kernels/common.cuh"
 
-// value(offset) returns the pack that starts there; the columns of these packs are summed.
+// value(row, column) returns the pack that starts there; the columns of these packs are summed.
 template <int kVector, class Value>
 __device__ inline void sum_of_part(float* partial, long long rows, long long columns, Value value) {
   __shared__ float sums[8][32 * kVector];
@@ -28,7 +30,7 @@ __device__ inline void sum_of_part(float* partial, long long rows, long long col
   if (column < columns)
     for (long long row = static_cast<long long>(blockIdx.y) * 8 + warp; row < rows;
          row += static_cast<long long>(gridDim.y) * 8) {
-      const Pack<kVector> pack = value(row * columns + column);
+      const Pack<kVector> pack = value(row, column);
       for (int i = 0; i < kVector; ++i) sum[i] += pack[i];
     }
   for (int i = 0; i < kVector; ++i) sums[warp][lane * kVector + i] = sum[i];
@@ -46,13 +48,16 @@ __device__ inline void sum_of_part(float* partial, long long rows, long long col
 template <int kVector>
 __global__ void __launch_bounds__(256)
     column_partials(const Bf16* x, float* partial, long long rows, long long columns) {
-  sum_of_part<kVector>(partial, rows, columns, [&](long long at) { return load<kVector>(x + at); });
+  sum_of_part<kVector>(partial, rows, columns, [&](long long row, long long column) {
+    return load<kVector>(x + row * columns + column);
+  });
 }
 
 template <int kVector>
 __global__ void __launch_bounds__(256) gelu_backward(const Bf16* dy, const Bf16* z, Bf16* dz, float* partial,
                                                      long long rows, long long columns) {
-  sum_of_part<kVector>(partial, rows, columns, [&](long long at) {
+  sum_of_part<kVector>(partial, rows, columns, [&](long long row, long long column) {
+    const long long at = row * columns + column;
     const Pack<kVector> d = load<kVector>(dy + at), input = load<kVector>(z + at);
     float out[kVector];
     for (int i = 0; i < kVector; ++i) {
@@ -63,6 +68,19 @@ __global__ void __launch_bounds__(256) gelu_backward(const Bf16* dy, const Bf16*
     const Pack<kVector> dz_here = rounded(out);
     store(dz + at, dz_here);
     return dz_here;
+  });
+}
+
+// a, b and c are [rows, columns / 3] each, and a third of the columns is a multiple of kVector.
+template <int kVector>
+__global__ void __launch_bounds__(256) joined_partials(const Bf16* a, const Bf16* b, const Bf16* c, Bf16* z,
+                                                       float* partial, long long rows, long long columns) {
+  const long long third = columns / 3;
+  sum_of_part<kVector>(partial, rows, columns, [&](long long row, long long column) {
+    const Bf16* const from = column < third ? a : column < 2 * third ? b : c;
+    const Pack<kVector> pack = load<kVector>(from + row * third + column % third);
+    store(z + row * columns + column, pack);
+    return pack;
   });
 }
 

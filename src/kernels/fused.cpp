@@ -99,6 +99,17 @@ std::pair<at::Tensor, at::Tensor> gelu_backward(const Kernels& kernels, const at
   return {dz, over.partial};
 }
 
+// Returns three matrices [N, C / 3] as one, and its partial sums.
+std::pair<at::Tensor, at::Tensor> joined_partials(const Kernels& kernels, const variable_list& parts) {
+  const at::Tensor a = parts[0].contiguous(), b = parts[1].contiguous(), c = parts[2].contiguous();
+  const at::Tensor z = at::empty({a.size(0), 3 * a.size(1)}, a.options());
+  const int64_t vector = vector_for(a.size(1), {a, b, c, z});
+  const OverColumns over(kernels, z, vector);
+  (*kernels)({"column_sum.cu", fmt::format("joined_partials<{}>", vector), over.blocks, kThreads}, data(a),
+             data(b), data(c), data(z), data(over.partial), z.size(0), z.size(1));
+  return {z, over.partial};
+}
+
 // x must be contiguous.
 at::Tensor column_partials(const Kernels& kernels, const at::Tensor& x) {
   const int64_t vector = vector_for(x.size(1), {x});
@@ -280,25 +291,36 @@ struct FusedRotary : torch::autograd::Function<FusedRotary> {
   }
 };
 
-// z = x weight + bias, followed by GELU if `gelu` is set.
+// What follows the product z = x weight + bias.
+enum class Then : int64_t { nothing, gelu, three_parts };
+
 struct FusedProjection : torch::autograd::Function<FusedProjection> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias, bool gelu, const Kernels& kernels) {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                               const at::Tensor& bias, Then then, const Kernels& kernels) {
     const at::Tensor z = at::addmm(bias, x, weight);
-    ctx->save_for_backward({x, weight, bias, gelu ? z : at::Tensor()});
+    ctx->save_for_backward({x, weight, bias, then == Then::gelu ? z : at::Tensor()});
+    ctx->saved_data["then"] = static_cast<int64_t>(then);
     keep(ctx, kernels);
-    return gelu ? at::gelu(z, "tanh") : z;
+    if (then == Then::three_parts) return z.chunk(3, 1);
+    return {then == Then::gelu ? at::gelu(z, "tanh") : z};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &bias = saved[2], &z = saved[3];
     const Kernels kernels = kept(ctx);
-    at::Tensor dz = outputs[0].contiguous(), partial;
-    if (z.defined())
-      std::tie(dz, partial) = gelu_backward(kernels, dz, z);
-    else
-      partial = column_partials(kernels, dz);
+    at::Tensor dz, partial;
+    switch (static_cast<Then>(ctx->saved_data["then"].toInt())) {
+      case Then::nothing:
+        partial = column_partials(kernels, dz = outputs[0].contiguous());
+        break;
+      case Then::gelu:
+        std::tie(dz, partial) = gelu_backward(kernels, outputs[0].contiguous(), z);
+        break;
+      case Then::three_parts:
+        std::tie(dz, partial) = joined_partials(kernels, outputs);
+        break;
+    }
     const at::Tensor dx = ctx->needs_input_grad(0) ? at::mm(dz, weight.t()) : at::Tensor();
     return {dx, product_for(kernels, weight, x.t(), dz), totals_for(kernels, {bias}, partial)[0], {}, {}};
   }
@@ -362,12 +384,17 @@ at::Tensor column_sum(const Kernels& kernels, const at::Tensor& x) {
 
 at::Tensor fused_projection(const Kernels& kernels, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias) {
-  return FusedProjection::apply(x, weight, bias, /*gelu=*/false, kernels);
+  return FusedProjection::apply(x, weight, bias, Then::nothing, kernels)[0];
 }
 
 at::Tensor fused_projection_gelu(const Kernels& kernels, const at::Tensor& x, const at::Tensor& weight,
                                  const at::Tensor& bias) {
-  return FusedProjection::apply(x, weight, bias, /*gelu=*/true, kernels);
+  return FusedProjection::apply(x, weight, bias, Then::gelu, kernels)[0];
+}
+
+std::vector<at::Tensor> fused_projection_in_three(const Kernels& kernels, const at::Tensor& x,
+                                                  const at::Tensor& weight, const at::Tensor& bias) {
+  return FusedProjection::apply(x, weight, bias, Then::three_parts, kernels);
 }
 
 at::Tensor softmax_cross_entropy(const Kernels& kernels, const at::Tensor& logits, const at::Tensor& targets,

@@ -48,12 +48,14 @@ at::Tensor fused_rotary(const Kernels& kernels, const at::Tensor& x, const at::T
 // Sums [N, C] over the rows to [C]. Kernel: column_sum.cu.
 at::Tensor column_sum(const Kernels& kernels, const at::Tensor& x);
 
-// x [N, in] times weight [in, C] plus bias; the second function applies GELU (tanh) to that. Kernel in
-// backward: column_sum.cu.
+// x [N, in] times weight [in, C] plus bias; the second function applies GELU (tanh) to that, and the third
+// returns three parts of its columns. Kernels in backward: column_sum.cu.
 at::Tensor fused_projection(const Kernels& kernels, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias);
 at::Tensor fused_projection_gelu(const Kernels& kernels, const at::Tensor& x, const at::Tensor& weight,
                                  const at::Tensor& bias);
+std::vector<at::Tensor> fused_projection_in_three(const Kernels& kernels, const at::Tensor& x,
+                                                  const at::Tensor& weight, const at::Tensor& bias);
 
 // Returns the cross-entropy of each row in float. logits is [N, stride], contiguous; only the first `classes`
 // of each row count, the rest is padding. targets is [N]. The gradient (p - onehot) overwrites the logits.

@@ -115,10 +115,13 @@ class GpuKernels final : public KernelLauncher {
     return value;
   }
 
-  cudaKernel_t compiled(const KernelLaunch& launch) {
-    const std::lock_guard lock(mutex_);
-    const auto [found, is_new] = kernels_.try_emplace(launch.kernel, nullptr);
-    if (!is_new && found->second != nullptr) return found->second;
+  // Every point of a sweep has a launcher of its own, so that what is compiled is kept for the process.
+  cudaKernel_t compiled(const KernelLaunch& launch) const {
+    static std::mutex mutex;
+    static std::map<std::pair<int, std::string>, cudaKernel_t> kernels;  // by GPU and name
+    const std::lock_guard lock(mutex);
+    cudaKernel_t& found = kernels[{gpu_.index(), launch.kernel}];
+    if (found != nullptr) return found;
     const int version =
         10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
     const CompiledKernel kernel =
@@ -126,8 +129,8 @@ class GpuKernels final : public KernelLauncher {
     cudaLibrary_t library = nullptr;  // lives until the program ends
     check_cuda(cudaLibraryLoadData(&library, kernel.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
                launch.kernel);
-    check_cuda(cudaLibraryGetKernel(&found->second, library, kernel.name.c_str()), launch.kernel);
-    return found->second;
+    check_cuda(cudaLibraryGetKernel(&found, library, kernel.name.c_str()), launch.kernel);
+    return found;
   }
 
   void start(const KernelLaunch& launch, void** arguments) override {
@@ -140,8 +143,6 @@ class GpuKernels final : public KernelLauncher {
 
   at::Device gpu_;
   int64_t multiprocessors_;
-  std::mutex mutex_;
-  std::map<std::string, cudaKernel_t> kernels_;
 };
 #endif
 

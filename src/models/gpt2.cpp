@@ -39,11 +39,13 @@ struct Attention {
   Dropout drop;
 
   at::Tensor operator()(const LayerInput& in, const Batch& batch) const {
-    const at::Tensor all = qkv(in);
-    const auto split =
-        all.view({batch.inputs.size(0), batch.inputs.size(1), 3, -1, head_width}).unbind(2);  // [B, T, H, D]
-    const at::Tensor y = causal_attention(drop.model, split[0], split[1], split[2], batch, drop.now());
-    return out(y.reshape({all.size(0), -1}));
+    const std::vector<at::Tensor> parts = qkv.in_three(in);  // queries, keys and values: [B T, C] each
+    const auto by_head = [&](const at::Tensor& part) {
+      return part.view({batch.inputs.size(0), batch.inputs.size(1), -1, head_width});  // [B, T, H, D]
+    };
+    const at::Tensor y = causal_attention(drop.model, by_head(parts[0]), by_head(parts[1]), by_head(parts[2]),
+                                          batch, drop.now());
+    return out(y.reshape({parts[0].size(0), -1}));
   }
 };
 

@@ -54,9 +54,16 @@ struct Projection {  // weight [in, out], x [N, in]
     return model.fused ? fused_projection(model.fused, in.x, weight, bias) : at::addmm(bias, in.x, weight);
   }
   at::Tensor gelu(const LayerInput& in) const {
-    if (model.fused && !splits_backward(model, in) && !model.fp8)
-      return fused_projection_gelu(model.fused, in.x, weight, bias);
-    return at::gelu((*this)(in), "tanh");
+    return is_fused(in) ? fused_projection_gelu(model.fused, in.x, weight, bias)
+                        : at::gelu((*this)(in), "tanh");
+  }
+  // Three parts of the columns.
+  std::vector<at::Tensor> in_three(const LayerInput& in) const {
+    return is_fused(in) ? fused_projection_in_three(model.fused, in.x, weight, bias)
+                        : (*this)(in).chunk(3, 1);
+  }
+  bool is_fused(const LayerInput& in) const {
+    return model.fused && !splits_backward(model, in) && !model.fp8;
   }
 };
 

@@ -36,6 +36,8 @@ TEST_F(FusedKernelsOnGpu, OfLlamasLayers) {
 }
 
 TEST_F(FusedKernelsOnGpu, ProjectionAndItsBias) {
+  for (const int64_t columns : {33, 2304})
+    check_projection_in_three(fused_kernels(device_), device_, 5000, columns);
   for (const int64_t rows : {1, 37, 5000})
     for (const int64_t columns : {33, 768, 3072})
       for (const bool gelu : {false, true})

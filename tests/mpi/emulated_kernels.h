@@ -22,6 +22,8 @@ inline Kernels emulated_kernels() {
       SHARDMARK_EMULATED(column_partials<8>),
       SHARDMARK_EMULATED(gelu_backward<1>),
       SHARDMARK_EMULATED(gelu_backward<8>),
+      SHARDMARK_EMULATED(joined_partials<1>),
+      SHARDMARK_EMULATED(joined_partials<8>),
       SHARDMARK_EMULATED(column_totals),
       SHARDMARK_EMULATED(fp8_largest<false>),
       SHARDMARK_EMULATED(fp8_largest<true>),

@@ -160,6 +160,34 @@ inline void check_projection(const Kernels& kernels, at::Device device, int64_t 
   expect_rounded("dbias", bias.rounded.grad(), bias.exact.grad(), 4);
 }
 
+// The parts and all gradients have the bits of the product that is not divided. A part's gradient may lie in
+// memory with gaps.
+inline void check_projection_in_three(const Kernels& kernels, at::Device device, int64_t rows,
+                                      int64_t columns) {
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
+  const at::Tensor dy = at::randn({rows, columns}).to(device, at::kBFloat16);
+  const std::vector<at::Tensor> values = {at::randn({rows, 24}), at::randn({24, columns}),
+                                          at::randn({columns})};
+  const auto results = [&](bool in_three) {
+    std::vector<at::Tensor> leaves, outputs;
+    for (const at::Tensor& one : values)
+      leaves.push_back(one.to(device, at::kBFloat16).set_requires_grad(true));
+    std::vector<at::Tensor> gradients = {dy};
+    if (in_three) {
+      outputs = fused_projection_in_three(kernels, leaves[0], leaves[1], leaves[2]);
+      gradients = dy.chunk(3, 1);
+      gradients[1] = gradients[1].contiguous();
+    } else {
+      outputs = {fused_projection(kernels, leaves[0], leaves[1], leaves[2])};
+    }
+    std::vector<at::Tensor> all = torch::autograd::grad(outputs, leaves, gradients);
+    all.push_back(at::cat(outputs, 1).detach());
+    return all;
+  };
+  const std::vector<at::Tensor> whole = results(false), parts = results(true);
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE(parts[i].equal(whole[i])) << i;
+}
+
 // The targets have different likelihoods: near 1 in every third row, near 0 in every other third row.
 inline void check_cross_entropy(const Kernels& kernels, at::Device device, int64_t rows, int64_t classes,
                                 int64_t stride) {

@@ -49,6 +49,9 @@ TEST(FusedKernels, Rotary) {
 TEST(FusedKernels, ProjectionAndItsBias) {
   at::manual_seed(2);
   for (const int64_t rows : {1, 37, 300})
+    for (const int64_t columns : {33, 48, 528})
+      check_projection_in_three(emulated_kernels(), at::kCPU, rows, columns);
+  for (const int64_t rows : {1, 37, 300})
     for (const int64_t columns : {33, 48, 520})
       for (const bool gelu : {false, true})
         check_projection(emulated_kernels(), at::kCPU, rows, columns, gelu);
@@ -100,6 +103,8 @@ TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
       {"column_sum.cu", "column_partials<1>"},
       {"column_sum.cu", "gelu_backward<8>"},
       {"column_sum.cu", "gelu_backward<1>"},
+      {"column_sum.cu", "joined_partials<8>"},
+      {"column_sum.cu", "joined_partials<1>"},
       {"column_sum.cu", "column_totals"},
       {"cross_entropy.cu", "softmax_cross_entropy<8, 7>"},
       {"cross_entropy.cu", "softmax_cross_entropy<8, 8>"},
