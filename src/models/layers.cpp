@@ -115,10 +115,10 @@ struct SplitProduct : torch::autograd::Function<SplitProduct> {
   }
 };
 
-// The same with factors that are rounded to 8 bits (models/fp8.h). In forward, an input is rounded once for
-// all layers that read it. In backward, the gradient of the output is rounded once for both products. The
-// input and the weight are rounded again there, by their other lines, so that nothing more is kept than
-// without rounding but the magnitudes from which scales follow.
+// The same with factors that are rounded to 8 bits (models/fp8.h). An input is rounded once for all layers
+// that read it, by rows for forward and by columns for the gradients of weights, so that backward keeps one
+// byte of an element. The gradient of an output is rounded once for both products of backward. A weight is
+// rounded for each of its two products.
 struct Fp8Product : torch::autograd::Function<Fp8Product> {
   static constexpr WantedLines kRows = {true, false}, kColumns = {false, true};
 
@@ -134,11 +134,13 @@ struct Fp8Product : torch::autograd::Function<Fp8Product> {
                             bool is_projection, const RoundedInput& in) {
     const Fp8& fp8 = *of->slots.model.fp8;
     const LargestMagnitudes largest = fp8_largest(fp8, weight);
-    ctx->save_for_backward({of->keeps_input() ? x : at::Tensor(), weight, in.largest.of_columns,
-                            is_projection ? largest.of_rows : largest.of_columns});
+    const Fp8Lines& columns = in.codes.columns.lines;
+    ctx->save_for_backward({at::Tensor(), weight, is_projection ? largest.of_rows : largest.of_columns,
+                            columns.codes, columns.scale,
+                            of->keeps_input() ? at::Tensor() : in.largest.of_columns});
     keep_for_backward(ctx, of, is_projection);
     const at::Tensor y =
-        fp8_product(fp8, in.rows, of_weight(fp8, weight, largest, !is_projection), x.scalar_type());
+        fp8_product(fp8, in.codes.rows, of_weight(fp8, weight, largest, !is_projection), x.scalar_type());
     if (bias) y.add_(*bias);
     std::vector<int64_t> shape = x.sizes().vec();
     shape.back() = y.size(1);
@@ -148,7 +150,7 @@ struct Fp8Product : torch::autograd::Function<Fp8Product> {
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const variable_list saved = ctx->get_saved_variables();
     const Backward of_this(ctx, saved, outputs[0]);
-    const auto& [x, weight, of, is_projection, dy] = of_this;
+    const auto& [none, weight, of, is_projection, dy] = of_this;
     const Slots& slots = of->slots;
     const Fp8& fp8 = *slots.model.fp8;
     const at::ScalarType type = dy.scalar_type();
@@ -156,24 +158,29 @@ struct Fp8Product : torch::autograd::Function<Fp8Product> {
     const Fp8Matrix gradient = fp8_matrix(fp8, dy, Holds::gradients, {needs_dx, true}, fp8_largest(fp8, dy));
     at::Tensor dx;
     if (needs_dx) {
-      const Fp8Factor factor = of_weight(fp8, weight, {saved[3], saved[3]}, is_projection);
+      const Fp8Factor factor = of_weight(fp8, weight, {saved[2], saved[2]}, is_projection);
       dx = of_this.shaped(fp8_product(fp8, gradient.rows, factor, type), outputs[0]);
     }
-    const auto product = [=, &fp8, largest = saved[2], is_projection = is_projection,
-                          dy_columns = gradient.columns](const at::Tensor& input) {
-      const at::Tensor rows = input.reshape({-1, input.size(-1)});
-      const Fp8Factor of_input = fp8_matrix(fp8, rows, Holds::values, kColumns, {largest, largest}).columns;
+    // `again` is the input if it has been gathered again.
+    const auto product = [=, &fp8, kept = Fp8Factor{{saved[3], saved[4]}}, largest = saved[5],
+                          is_projection = is_projection,
+                          dy_columns = gradient.columns](const at::Tensor& again) {
+      Fp8Factor of_input = kept;
+      if (again.defined())
+        of_input =
+            fp8_matrix(fp8, again.reshape({-1, again.size(-1)}), Holds::values, kColumns, {largest, largest})
+                .columns;
       return is_projection ? fp8_product(fp8, of_input, dy_columns, type)
                            : fp8_product(fp8, dy_columns, of_input, type);
     };
     const at::Tensor of_bias = slots.bias == nullptr ? at::Tensor() : slots.bias_gradient(dy);
     // dy itself is not needed later.
-    const auto add = [=](const at::Tensor& input) {
-      slots.weight.mutable_grad().add_(product(input));
+    const auto add = [=](const at::Tensor& again) {
+      slots.weight.mutable_grad().add_(product(again));
       if (of_bias.defined()) slots.bias->mutable_grad().add_(of_bias);
     };
-    if (of->leaves(dx, x, add)) return {dx, {}, {}, {}, {}, {}};
-    return {dx, product(x), of_bias, {}, {}, {}};
+    if (of->leaves(dx, {}, add)) return {dx, {}, {}, {}, {}, {}};
+    return {dx, product({}), of_bias, {}, {}, {}};
   }
 };
 

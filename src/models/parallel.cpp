@@ -62,11 +62,12 @@ at::Tensor scattered_sum(const OfModel& of, const at::Tensor& x) {
 
 const RoundedInput& LayerInput::rounded(const Fp8& fp8) const {
   if (!rounded_) {
+    const bool keeps_columns = at::GradMode::is_enabled() && !(region && region->gathers_again());
     const at::NoGradGuard no_grad;
     const at::Tensor rows = x.detach().reshape({-1, x.size(-1)});
     const LargestMagnitudes largest = fp8_largest(fp8, rows);
     rounded_ = std::make_shared<RoundedInput>(
-        RoundedInput{fp8_matrix(fp8, rows, Holds::values, {true, false}, largest).rows, largest});
+        RoundedInput{fp8_matrix(fp8, rows, Holds::values, {true, keeps_columns}, largest), largest});
   }
   return *rounded_;
 }

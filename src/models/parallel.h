@@ -43,10 +43,11 @@ class TensorRegion : public torch::CustomClassHolder {
   std::vector<AddGradients> left_;
 };
 
-// An input [N, C] of layers that is rounded for their products in fp8.
+// An input [N, C] of layers that is rounded for their products in fp8. Backward keeps its columns in place of
+// the input; or, if the input is gathered again, the magnitudes by which it is then rounded.
 struct RoundedInput {
-  Fp8Factor rows;
-  LargestMagnitudes largest;  // from which backward rounds it by columns
+  Fp8Matrix codes;
+  LargestMagnitudes largest;
 };
 
 // Activations [N, C] of all tokens that layers read.

@@ -181,6 +181,13 @@ struct CutElements {
   double by_channel = 0, by_token = 0;
 };
 
+// The inputs of a block's linear layers, of which backward keeps a byte for each element if products are in 8
+// bits. `alone`: those that it keeps in the model's type otherwise, and for these products alone. The other
+// two: how many of each tensor-parallel ranks shard by channel.
+struct ProductInputs {
+  double elements = 0, alone = 0, elements_cut = 0, alone_cut = 0;
+};
+
 struct BlockSpec {
   std::string name;
   double forward_flops = 0;  // per sample; a multiply-add counts as 2
@@ -205,6 +212,7 @@ struct BlockSpec {
   // The *_cut members say how many of the elements tensor-parallel ranks shard.
   double deferred_elements = 0, made_at_once = 0;
   CutElements deferred_cut = {}, made_cut = {};
+  ProductInputs product_inputs = {};  // per sample
   // Whether backward needs the block's output, as that of a ReLU does. If not, an output that was sent is
   // freed.
   bool needs_output = false;

@@ -44,6 +44,12 @@ double part_of(double elements, const CutElements& cut, const Split& split) {
   return elements - cut.by_channel - cut.by_token + cut.by_channel / tensor + cut.by_token / by_token;
 }
 
+ProductInputs part_of(const ProductInputs& inputs, const Split& split) {
+  const auto context = static_cast<double>(split.context);
+  return {.elements = part_of(inputs.elements, {.by_channel = inputs.elements_cut}, split) / context,
+          .alone = part_of(inputs.alone, {.by_channel = inputs.alone_cut}, split) / context};
+}
+
 // Adds the calls of regions to a block, with elements per sample, in the order in which forward and
 // backward make them. Backward goes through the regions in reverse and makes the transposed operations:
 // with sequence_parallel a reduce-scatter of gradients where forward gathers tokens, and an all-gather
@@ -267,6 +273,13 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
       part_of(block.activation_elements, block.activations_cut, split) / context + gathered - again;
   block.working_elements =
       part_of(block.working_elements, block.working_cut, split) / context + gathered + most_again;
+  block.product_inputs = part_of(block.product_inputs, split);
+  if (ProductInputs& inputs = block.product_inputs; inputs.elements > 0)
+    for (const Region& region : block.regions)
+      if (region.gathers_again(split)) {
+        inputs.elements -= static_cast<double>(region.enters) / context;
+        inputs.alone -= static_cast<double>(region.enters) / context;
+      }
   block.freed_elements /= tensor * context;
   block.deferred_elements = part_of(block.deferred_elements, block.deferred_cut, split) / context;
   block.made_at_once = part_of(block.made_at_once, block.made_cut, split);

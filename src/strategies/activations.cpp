@@ -18,6 +18,7 @@ class Activations {
         batch_(batch),
         masks_documents_(input.masks_documents),
         drops_in_context_(input.drops_in_context),
+        keeps_codes_(input.keeps_codes),
         element_(double(input.bytes.compute)),
         rounds_(input.bytes.compute < 4 && !input.bytes.scaled),
         largest_(input.model.blocks.size()),
@@ -31,8 +32,10 @@ class Activations {
   // The bytes that a forward keeps for backward.
   double kept(int64_t b) const {
     const specs::BlockSpec& block = at(b);
+    const specs::ProductInputs& inputs = block.product_inputs;
+    const double codes = keeps_codes_ ? inputs.elements - inputs.alone * element_ : 0;
     return batch_ * ((block.activation_elements - block.logits) * element_ + block.logits * logit(b) +
-                     block.indices * 8) +
+                     block.indices * 8 + codes) +
            (is_fused(b) && block.logits > 0 ? aligned_copy(b) : 0);
   }
   // What forward leaves behind: all that backward needs, or the output alone. An output that was sent to
@@ -41,9 +44,11 @@ class Activations {
     const bool is_freed = sends(b) && !(keeps && at(b).needs_output);
     return keeps ? kept(b) - (is_freed ? output(b) : 0) : is_freed ? 0 : output(b);
   }
-  // What a rank holds between the two parts of a backward.
+  // What a rank holds between the two parts of a backward. With products in 8 bits these are factors of the
+  // linear layers' products, but not those of experts.
   double between(int64_t b) const {
-    return (batch_ * at(b).deferred_elements + at(b).made_at_once) * element_;
+    const bool are_codes = keeps_codes_ && at(b).product_inputs.elements > 0 && !at(b).expert_tokens;
+    return batch_ * at(b).deferred_elements * (are_codes ? 1 : element_) + at(b).made_at_once * element_;
   }
   // What backward needs in addition to what forward has kept. The loss computes its gradients before those of
   // its block's parameters. A block of experts has the gradients of all its matrices at once, when it has
@@ -147,7 +152,7 @@ class Activations {
   const ModelTable& model_;
   std::vector<specs::Chunk> chunks_;
   double batch_;
-  bool masks_documents_, drops_in_context_;
+  bool masks_documents_, drops_in_context_, keeps_codes_;
   double element_;
   bool rounds_;  // logits and their gradients are in bf16
   // [block]: the largest parameter that it reads, except for those in the two lists below.

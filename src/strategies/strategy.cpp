@@ -53,7 +53,8 @@ StepInput input_of(const Point& point, const specs::StageTable& part, int64_t ra
           /*samples=*/t.batch_size == kLargest ? 1 : t.batch_size,
           /*own_gathers=*/t.gathers == "own",
           /*fused_update=*/t.kernels == "fused" && t.optimizer.name == "adamw" && mesh.ranks_per_copy() == 1,
-          /*drops_in_context=*/t.context > 1 && dropout_of(t.model) > 0};
+          /*drops_in_context=*/t.context > 1 && dropout_of(t.model) > 0,
+          /*keeps_codes=*/t.products.name == "fp8"};
 }
 
 // " (tensor 2 x pipeline 4)"

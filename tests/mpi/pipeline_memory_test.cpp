@@ -196,6 +196,35 @@ TEST_F(PipelineMemory, OfTensorRanksThatGatherInputsAgain) {
   }
 }
 
+// Linear layers keep a byte for each element of their inputs, instead of the inputs.
+TEST_F(PipelineMemory, OfProductsInEightBitsHasTheirInputsInEightBits) {
+  for (const char* model :
+       {"gpt2(layers=6, width=64, heads=4, sequence=64, vocabulary=64)",
+        "llama(layers=6, width=64, heads=4, kv_heads=2, inner=192, sequence=64, vocabulary=64)",
+        "moe(layers=6, width=64, heads=2, kv_heads=2, experts=4, top_k=2, inner=32, shared_inner=192, "
+        "sequence=64, vocabulary=64, routing=balanced)"})
+    for (const auto& [tensor, sequence_parallel, recompute] :
+         {std::tuple(1, false, int64_t{0}), {2, false, 0}, {2, true, 0}, {2, true, kGatheredInputs}}) {
+      Layout layout{.model = model,
+                    .accumulation = 1,
+                    .optimizer = "sgd(lr=0.01)",
+                    .precision = "fp32",
+                    .recompute = recompute,
+                    .tensor = tensor,
+                    .sequence_parallel = sequence_parallel};
+      const double plain = predicted(sized(layout, comm->size()));
+      layout.products = "fp8";
+      EXPECT_LT(predicted(sized(layout, comm->size())), 0.95 * plain);
+      expect_near(layout);
+    }
+  for (const char* schedule : {"1f1b", "zero_bubble"}) {
+    Layout layout = of(
+        "llama(layers=6, width=64, heads=4, kv_heads=2, inner=192, sequence=64, vocabulary=64)", schedule, 0);
+    layout.products = "fp8";
+    expect_near(layout);
+  }
+}
+
 // A mask of half of the scores would take 2 MiB, and each layer keeps about as much.
 TEST_F(PipelineMemory, OfContextRanksHasNoMask) {
   for (const char* model :

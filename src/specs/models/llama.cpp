@@ -52,7 +52,8 @@ LlamaMlp swiglu_mlp(const LlamaShape& s, const std::string& name, int64_t inner)
           .first_flops = 4 * c * i,
           .activation_elements = 3 * i,  // gate, up and their product
           .working_elements = 3 * i,
-          .deferred_elements = 3 * i};  // the input of the last product, the gradients of gate and up
+          .deferred_elements = 3 * i,  // the input of the last product, the gradients of gate and up
+          .product_inputs = {c + i, c + i, i, i}};
 }
 
 namespace {
@@ -91,6 +92,8 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
     regions[1].keeps_input = regions[2].keeps_input = true;
   }
   const double cut_activations = mlp.activation_elements - mlp.uncut_activations;
+  // Attention's are the output of the norm and its own, which it keeps itself.
+  const ProductInputs& of_mlp = mlp.product_inputs;
   return {.name = name,
           .forward_flops = t * (4 * c * c + 4 * c * kv + mlp.forward_flops) + attention_flops,
           .attention_flops = attention_flops,
@@ -102,7 +105,9 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
           .activations_cut = {t * (2 * c + 2 * kv + cut_activations + heads), t * (2 * c + 2)},
           .working_cut = {t * (mlp.working_elements - mlp.uncut_working), t * c},
           .deferred_elements = t * (6 * c + 2 * kv + mlp.deferred_elements),
-          .deferred_cut = {.by_channel = t * (2 * c + 2 * kv + mlp.deferred_elements - mlp.uncut_deferred)}};
+          .deferred_cut = {.by_channel = t * (2 * c + 2 * kv + mlp.deferred_elements - mlp.uncut_deferred)},
+          .product_inputs = {t * (2 * c + of_mlp.elements), t * (c + of_mlp.alone),
+                             t * (c + of_mlp.elements_cut), t * of_mlp.alone_cut}};
 }
 
 }  // namespace

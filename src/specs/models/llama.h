@@ -31,6 +31,7 @@ struct LlamaMlp {
   double deferred_elements = 0;
   double uncut_activations = 0, uncut_working = 0, uncut_deferred = 0;
   int64_t num_logits = 0;
+  ProductInputs product_inputs = {};
 };
 
 // SwiGLU (Shazeer 2020), with projections `name`.gate_proj, .up_proj and .down_proj. The last one is

@@ -85,6 +85,8 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
   mlp.first_flops += shared.first_flops;
   mlp.activation_elements += shared.activation_elements;
   mlp.deferred_elements += shared.deferred_elements;
+  mlp.product_inputs = shared.product_inputs;
+  mlp.product_inputs.alone -= c;  // the experts keep it
   return mlp;
 }
 
