@@ -1,18 +1,22 @@
 // Rounds a matrix x [rows, columns] in bf16 to 8-bit floating point, in one pass both as it is and
 // transposed, because a product reads the rows of its left factor and the columns of its right one.
 //
-//   fp8_largest  the largest magnitude in x, or in each row and in each column
-//   fp8_round    code = round(x / scale), scale = largest magnitude / largest number of the type
+//   fp8_largest       the largest magnitude in x, or in each row and in each column
+//   fp8_round         code = round(x / scale), scale = largest magnitude / largest number of the type
+//   fp8_round_blocks  the same with a scale for each 32 numbers of a row, and of a column: the power of two
+//   by
+//                     which the largest of them gets the type's largest exponent
 //
-// Bytes per element: fp8_largest reads 2; fp8_round reads 2 and writes 1 for each form. torch's operations (a
+// Bytes per element: fp8_largest reads 2; the others read 2 and write 1 for each form. torch's operations (a
 // copy in float, magnitudes, their maximum, a quotient, a limit, the code, a transposed copy) move more than
 // 40.
 //
-// Both kernels take blocks of 256 threads and a grid of columns / 64 x rows / 64, rounded up: a block has a
+// All kernels take blocks of 256 threads and a grid of columns / 64 x rows / 64, rounded up: a block has a
 // tile of 64 x 64 elements, and a thread has 16 adjacent ones of a row. rows and columns are multiples of 16.
 // The magnitudes of floats are compared as integers, which is their order, so that the order in which blocks
 // add theirs does not matter. A NaN is larger than all numbers then, as in torch. Sources: Micikevicius et
-// al. 2022, "FP8 Formats for Deep Learning", table 1.
+// al. 2022, "FP8 Formats for Deep Learning", table 1; Open Compute Project, "Microscaling Formats (MX)
+// Specification" 1.0, section 6.3, for scales of blocks.
 #include "kernels/common.cuh"
 
 constexpr int kSide = 64, kRun = 16;  // of a tile, and of a thread
@@ -87,6 +91,14 @@ struct Fp8Type {
     const float magnitude = __uint_as_float(largest);
     return (magnitude < 1e-30f ? 1e-30f : magnitude) / kLargest;
   }
+  // That of a block. It has 8 bits. A block with a number that is not finite has no scale.
+  __device__ static float scale_of_block(unsigned largest) {
+    if (largest >= 0x7f800000u) return __uint_as_float(0x7fc00000u);
+    constexpr int kLargestExponent = kMantissa == 3 ? 8 : 15;
+    const int of_largest = largest == 0 ? -1 : static_cast<int>(largest >> 23) - 127;
+    const int exponent = of_largest - kLargestExponent;
+    return exponent <= -127 ? 0x1p-127f : __uint_as_float(static_cast<unsigned>(exponent + 127) << 23);
+  }
   // Rounds to the nearest number, ties to even; beyond the largest one, to that.
   __device__ static unsigned char code(float x) {
     const unsigned bits = __float_as_uint(x), sign = bits >> 31 << 7;
@@ -111,6 +123,23 @@ struct alignas(16) Codes {
   unsigned char of[kRun];
 };
 
+// A tile's codes, which are read by columns. The padding keeps few reads of a column in one bank.
+using CodesOfTile = unsigned char[kSide][kSide + 4];
+
+// Writes the codes of a tile to the transposed matrix, when all threads of the block have theirs.
+__device__ inline void store_transposed(const CodesOfTile& tile, unsigned char* transposed, long long rows,
+                                        long long columns) {
+  __syncthreads();
+  const int quarter = threadIdx.x % 4, line = threadIdx.x / 4;
+  const long long column = static_cast<long long>(blockIdx.x) * kSide + line;
+  const long long row = static_cast<long long>(blockIdx.y) * kSide + quarter * kRun;
+  if (column >= columns || row >= rows) return;
+  Codes own;
+  IN_REGISTERS
+  for (int i = 0; i < kRun; ++i) own.of[i] = tile[quarter * kRun + i][line];
+  *reinterpret_cast<Codes*>(transposed + column * rows + row) = own;
+}
+
 // Writes codes [rows, columns] and transposed [columns, rows], or only one of them, where the other is
 // nullptr, with the scales of their rows; or one scale for both, if not kByLine. largest_* are those of
 // fp8_largest.
@@ -120,8 +149,7 @@ __global__ void __launch_bounds__(256)
               unsigned char* codes, unsigned char* transposed, float* row_scales, float* column_scales,
               long long rows, long long columns) {
   using Type = Fp8Type<kMantissa>;
-  constexpr int kPadding = 4;  // so that few reads of a column meet in one bank
-  __shared__ unsigned char tile[kSide][kSide + kPadding];
+  __shared__ CodesOfTile tile;
   const int quarter = threadIdx.x % 4, line = threadIdx.x / 4;
   const long long first_row = static_cast<long long>(blockIdx.y) * kSide;
   const long long first_column = static_cast<long long>(blockIdx.x) * kSide;
@@ -147,12 +175,60 @@ __global__ void __launch_bounds__(256)
       }
     }
   }
+  if (transposed != nullptr) store_transposed(tile, transposed, rows, columns);
+}
+
+// rows and columns are multiples of 32. Scales are those of blocks: [rows, columns / 32] and [columns, rows /
+// 32].
+template <int kMantissa>
+__global__ void __launch_bounds__(256)
+    fp8_round_blocks(const Bf16* x, unsigned char* codes, unsigned char* transposed, float* row_scales,
+                     float* column_scales, long long rows, long long columns) {
+  using Type = Fp8Type<kMantissa>;
+  constexpr int kBlock = 32;
+  __shared__ CodesOfTile tile;
+  __shared__ unsigned largest[8][kSide];  // of the eight rows of each warp
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int quarter = threadIdx.x % 4, line = threadIdx.x / 4;
+  const long long row = static_cast<long long>(blockIdx.y) * kSide + line;
+  const long long column = static_cast<long long>(blockIdx.x) * kSide + quarter * kRun;
+  const bool is_inside = row < rows && column < columns;
+  Pack<8> packs[2] = {};
+  if (is_inside) {
+    packs[0] = load<8>(x + row * columns + column);
+    packs[1] = load<8>(x + row * columns + column + 8);
+  }
+  const auto magnitude = [&](int i) { return __float_as_uint(packs[i / 8][i % 8]) & 0x7fffffffu; };
+  if (codes != nullptr) {
+    unsigned most = 0;
+    IN_REGISTERS
+    for (int i = 0; i < kRun; ++i) most = larger_bits(most, magnitude(i));
+    const float scale = Type::scale_of_block(larger_bits(most, from_lane(most, 1)));  // of two threads
+    if (is_inside) {
+      Codes own;
+      IN_REGISTERS
+      for (int i = 0; i < kRun; ++i) own.of[i] = Type::code(packs[i / 8][i % 8] / scale);
+      *reinterpret_cast<Codes*>(codes + row * columns + column) = own;
+      if (quarter % 2 == 0) row_scales[row * (columns / kBlock) + column / kBlock] = scale;
+    }
+  }
   if (transposed == nullptr) return;
-  __syncthreads();
-  const long long own_column = first_column + line, own_row = first_row + quarter * kRun;
-  if (own_column >= columns || own_row >= rows) return;
-  Codes own;
   IN_REGISTERS
-  for (int i = 0; i < kRun; ++i) own.of[i] = tile[quarter * kRun + i][line];
-  *reinterpret_cast<Codes*>(transposed + own_column * rows + own_row) = own;
+  for (int i = 0; i < kRun; ++i) {
+    unsigned most = magnitude(i);
+    for (int lanes = 4; lanes < 32; lanes *= 2) most = larger_bits(most, from_lane(most, lanes));
+    if (lane < 4) largest[warp][quarter * kRun + i] = most;
+  }
+  __syncthreads();
+  const int first_warp = line / kBlock * 4;  // of those that have the block's rows
+  IN_REGISTERS
+  for (int i = 0; i < kRun; ++i) {
+    unsigned most = 0;
+    for (int other = 0; other < 4; ++other)
+      most = larger_bits(most, largest[first_warp + other][quarter * kRun + i]);
+    const float scale = Type::scale_of_block(most);
+    tile[line][quarter * kRun + i] = Type::code(packs[i / 8][i % 8] / scale);
+    if (is_inside && line % kBlock == 0) column_scales[(column + i) * (rows / kBlock) + row / kBlock] = scale;
+  }
+  store_transposed(tile, transposed, rows, columns);
 }

@@ -10,9 +10,15 @@ namespace {
 
 constexpr int64_t kTile = 64, kThreadsOfTile = 256, kMultiple = 16;
 constexpr int64_t kMostTiles = 65535;  // of a grid in y
+constexpr int64_t kBlock = 32;
 
 std::array<int64_t, 2> tiles_of(const at::Tensor& x) {
   return {(x.size(1) + kTile - 1) / kTile, (x.size(0) + kTile - 1) / kTile};
+}
+
+int mantissa_bits(at::ScalarType type) {
+  ENSURE(type == at::kFloat8_e4m3fn || type == at::kFloat8_e5m2, "not a type of 8 bits");
+  return type == at::kFloat8_e4m3fn ? 3 : 2;
 }
 
 void* memory(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr() : nullptr; }
@@ -23,6 +29,10 @@ bool fits_fp8_kernels(const at::Tensor& x) {
   return x.dim() == 2 && x.numel() > 0 && x.scalar_type() == at::kBFloat16 && x.is_contiguous() &&
          x.size(0) % kMultiple == 0 && x.size(1) % kMultiple == 0 && x.size(0) <= kMostTiles * kTile &&
          reinterpret_cast<uintptr_t>(x.data_ptr()) % kMultiple == 0;
+}
+
+bool fits_fp8_blocks(const at::Tensor& x) {
+  return fits_fp8_kernels(x) && x.size(0) % kBlock == 0 && x.size(1) % kBlock == 0;
 }
 
 LargestMagnitudes largest_magnitudes(const Kernels& kernels, const at::Tensor& x, bool by_line) {
@@ -42,7 +52,6 @@ LargestMagnitudes largest_magnitudes(const Kernels& kernels, const at::Tensor& x
 
 Fp8Codes fp8_codes(const Kernels& kernels, const at::Tensor& x, at::ScalarType type,
                    const LargestMagnitudes& largest, WantedLines wanted) {
-  ENSURE(type == at::kFloat8_e4m3fn || type == at::kFloat8_e5m2, "not a type of 8 bits");
   const at::Tensor& asked = wanted.rows ? largest.of_rows : largest.of_columns;
   const bool by_line = asked.dim() > 0;
   const int64_t rows = x.size(0), columns = x.size(1);
@@ -54,11 +63,27 @@ Fp8Codes fp8_codes(const Kernels& kernels, const at::Tensor& x, at::ScalarType t
                       by_line || !wanted.rows ? at::empty_like(largest.of_columns) : result.rows.scale};
   // One scale for all is where those of rows are.
   const at::Tensor& of_all = wanted.rows ? result.rows.scale : result.columns.scale;
-  (*kernels)({"fp8.cu", fmt::format("fp8_round<{}, {}>", type == at::kFloat8_e4m3fn ? 3 : 2, by_line),
-              tiles_of(x), kThreadsOfTile},
-             memory(x), memory(by_line ? largest.of_rows : asked), memory(largest.of_columns),
-             memory(result.rows.codes), memory(result.columns.codes),
-             memory(by_line ? result.rows.scale : of_all), memory(result.columns.scale), rows, columns);
+  (*kernels)(
+      {"fp8.cu", fmt::format("fp8_round<{}, {}>", mantissa_bits(type), by_line), tiles_of(x), kThreadsOfTile},
+      memory(x), memory(by_line ? largest.of_rows : asked), memory(largest.of_columns),
+      memory(result.rows.codes), memory(result.columns.codes), memory(by_line ? result.rows.scale : of_all),
+      memory(result.columns.scale), rows, columns);
+  return result;
+}
+
+Fp8Codes fp8_codes_of_blocks(const Kernels& kernels, const at::Tensor& x, at::ScalarType type,
+                             WantedLines wanted) {
+  const int64_t rows = x.size(0), columns = x.size(1);
+  const auto lines_of = [&](bool is_wanted, int64_t lines, int64_t size) {
+    if (!is_wanted) return Fp8Lines{};
+    return Fp8Lines{at::empty({lines, size}, x.options().dtype(type)),
+                    at::empty({lines, size / kBlock}, x.options().dtype(at::kFloat))};
+  };
+  const Fp8Codes result{lines_of(wanted.rows, rows, columns), lines_of(wanted.columns, columns, rows)};
+  (*kernels)(
+      {"fp8.cu", fmt::format("fp8_round_blocks<{}>", mantissa_bits(type)), tiles_of(x), kThreadsOfTile},
+      memory(x), memory(result.rows.codes), memory(result.columns.codes), memory(result.rows.scale),
+      memory(result.columns.scale), rows, columns);
   return result;
 }
 

@@ -12,7 +12,8 @@ struct LargestMagnitudes {
   at::Tensor of_rows, of_columns;
 };
 
-// Lines of a matrix, and the scales by which their codes are multiplied: [lines, 1], or [] for all.
+// Lines of a matrix, and the scales by which their codes are multiplied: [lines, 1], or [] for all, or one
+// for each block of 32 codes, [lines, blocks].
 struct Fp8Lines {
   at::Tensor codes, scale;
 };
@@ -24,6 +25,9 @@ struct Fp8Codes {
 // four million rows.
 bool fits_fp8_kernels(const at::Tensor& x);
 
+// The same for scales of blocks: both sizes are multiples of 32.
+bool fits_fp8_blocks(const at::Tensor& x);
+
 // Largest magnitudes of all rows and columns (by_line), or of the matrix.
 LargestMagnitudes largest_magnitudes(const Kernels& kernels, const at::Tensor& x, bool by_line);
 
@@ -34,5 +38,8 @@ struct WantedLines {
 // undefined.
 Fp8Codes fp8_codes(const Kernels& kernels, const at::Tensor& x, at::ScalarType type,
                    const LargestMagnitudes& largest, WantedLines wanted);
+// The same with scales of blocks.
+Fp8Codes fp8_codes_of_blocks(const Kernels& kernels, const at::Tensor& x, at::ScalarType type,
+                             WantedLines wanted);
 
 }  // namespace shardmark

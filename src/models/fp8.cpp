@@ -70,7 +70,7 @@ bool is_native(const Fp8& fp8, const at::Tensor& left, const at::Tensor& right, 
 }
 
 bool has_kernels(const Fp8& fp8, const at::Tensor& x) {
-  return fp8.kernels && fp8.scaling != Fp8::Scaling::block && fits_fp8_kernels(x);
+  return fp8.kernels && (fp8.scaling == Fp8::Scaling::block ? fits_fp8_blocks(x) : fits_fp8_kernels(x));
 }
 
 }  // namespace
@@ -100,11 +100,12 @@ Fp8Matrix fp8_matrix(const Fp8& fp8, const at::Tensor& x, Holds holds, WantedLin
   Fp8Codes codes;
   if (x.numel() == 0) {
     codes = {{x.to(type), {}}, {x.t().to(type), {}}};
+  } else if (has_kernels(fp8, x)) {
+    codes = fp8.scaling == Fp8::Scaling::block ? fp8_codes_of_blocks(fp8.kernels, x, type, wanted)
+                                               : fp8_codes(fp8.kernels, x, type, largest, wanted);
   } else if (fp8.scaling == Fp8::Scaling::block) {
     if (wanted.rows) codes.rows = rounded_by_block(x, type);
     if (wanted.columns) codes.columns = rounded_by_block(x.t(), type);
-  } else if (has_kernels(fp8, x)) {
-    codes = fp8_codes(fp8.kernels, x, type, largest, wanted);
   } else {
     if (wanted.rows) codes.rows = rounded(x, type, largest.of_rows);
     const bool are_rows = wanted.rows && fp8.scaling == Fp8::Scaling::tensor;

@@ -31,6 +31,8 @@ inline Kernels emulated_kernels() {
       SHARDMARK_EMULATED(fp8_round<2, true>),
       SHARDMARK_EMULATED(fp8_round<3, false>),
       SHARDMARK_EMULATED(fp8_round<3, true>),
+      SHARDMARK_EMULATED(fp8_round_blocks<2>),
+      SHARDMARK_EMULATED(fp8_round_blocks<3>),
       SHARDMARK_EMULATED(row_norm_forward<false, 1, 1>),
       SHARDMARK_EMULATED(row_norm_forward<false, 1, 2>),
       SHARDMARK_EMULATED(row_norm_forward<false, 8, 1>),

@@ -199,7 +199,7 @@ TEST_F(Fp8Products, ScalesOfBlocksAreTiledAsCublasReadsThem) {
 // part or in two.
 TEST_F(Fp8Products, WithKernelsHaveTheSameBits) {
   if (comm->size() > 1) GTEST_SKIP() << "one rank is enough";
-  for (const std::string recipe : {"fp8", "fp8(scaling=row, gradients=e4m3)"})
+  for (const std::string recipe : {"fp8", "fp8(scaling=row, gradients=e4m3)", "fp8(scaling=block)"})
     for (const std::string text : {"gpt2(layers=2, width=32, heads=2, sequence=16, vocabulary=37)",
                                    "llama(layers=2, width=32, heads=2, kv_heads=1, inner=48, sequence=16, "
                                    "vocabulary=37)",

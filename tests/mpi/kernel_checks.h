@@ -241,20 +241,24 @@ inline void check_adamw(const Kernels& kernels, at::Device device, int64_t numel
 }
 
 // Codes and scales are those of torch's operations, bit for bit, whatever lines are wanted. There are rows
-// and columns of zeros, numbers far below the others and large ones.
+// and columns of zeros, numbers far below the others and large ones, and a row whose scales of blocks would
+// be below the least that 8 bits hold.
 inline void check_fp8(const Kernels& kernels, at::Device device, int64_t rows, int64_t columns) {
   const at::Tensor x = at::randn({rows, columns}, at::kDouble);
   x.mul_(at::exp2(at::randint(-14, 8, {rows, columns}, at::kDouble)));
   x[0].zero_();
   x.select(1, 1).zero_();
   x[3][2] = 3e4;
+  x[5].mul_(0x1p-120);
   const at::Tensor in = x.to(device, at::kBFloat16);
   const auto bits = [](const at::Tensor& codes) { return codes.contiguous().view(at::kByte).cpu(); };
-  for (const Fp8::Scaling scaling : {Fp8::Scaling::tensor, Fp8::Scaling::row})
+  for (const Fp8::Scaling scaling : {Fp8::Scaling::tensor, Fp8::Scaling::row, Fp8::Scaling::block})
     for (const at::ScalarType type : {at::kFloat8_e4m3fn, at::kFloat8_e5m2}) {
       const Fp8 plain{scaling, type, {}}, with_kernels{scaling, type, kernels};
       const LargestMagnitudes largest = fp8_largest(plain, in), found = fp8_largest(with_kernels, in);
-      EXPECT_TRUE(found.of_rows.equal(largest.of_rows) && found.of_columns.equal(largest.of_columns));
+      if (scaling != Fp8::Scaling::block) {
+        EXPECT_TRUE(found.of_rows.equal(largest.of_rows) && found.of_columns.equal(largest.of_columns));
+      }
       const Fp8Matrix expected = fp8_matrix(plain, in, Holds::gradients, {true, true}, largest);
       for (const WantedLines wanted : {WantedLines{true, true}, {true, false}, {false, true}}) {
         SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns) + " " + at::toString(type) +
@@ -270,12 +274,14 @@ inline void check_fp8(const Kernels& kernels, at::Device device, int64_t rows, i
         }
       }
     }
-  const at::Tensor unknown = at::full({16, 16}, NAN, in.options());
-  const Fp8 fp8{Fp8::Scaling::tensor, at::kFloat8_e5m2, kernels};
-  const Fp8Matrix of_unknown =
-      fp8_matrix(fp8, unknown, Holds::values, {true, true}, fp8_largest(fp8, unknown));
-  EXPECT_TRUE(of_unknown.rows.lines.codes.to(at::kFloat).isnan().all().item<bool>());
-  EXPECT_TRUE(of_unknown.columns.lines.codes.to(at::kFloat).isnan().all().item<bool>());
+  const at::Tensor unknown = at::full({32, 32}, NAN, in.options());
+  for (const Fp8::Scaling scaling : {Fp8::Scaling::tensor, Fp8::Scaling::block}) {
+    const Fp8 fp8{scaling, at::kFloat8_e5m2, kernels};
+    const Fp8Matrix of_unknown =
+        fp8_matrix(fp8, unknown, Holds::values, {true, true}, fp8_largest(fp8, unknown));
+    EXPECT_TRUE(of_unknown.rows.lines.codes.to(at::kFloat).isnan().all().item<bool>());
+    EXPECT_TRUE(of_unknown.columns.lines.codes.to(at::kFloat).isnan().all().item<bool>());
+  }
 }
 
 // Products that the device computes in 8 bits equal those of the rounded numbers in float, as near as bf16

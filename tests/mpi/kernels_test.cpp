@@ -81,6 +81,7 @@ TEST(FusedKernels, CodesOfEightBits) {
   at::manual_seed(5);
   for (const int64_t rows : {16, 64, 208})
     for (const int64_t columns : {16, 80, 128}) check_fp8(emulated_kernels(), at::kCPU, rows, columns);
+  for (const int64_t rows : {32, 64, 160}) check_fp8(emulated_kernels(), at::kCPU, rows, 96);
 }
 
 TEST(FusedKernels, StepsOfModels) {
@@ -124,7 +125,9 @@ TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
       {"fp8.cu", "fp8_round<2, false>"},
       {"fp8.cu", "fp8_round<2, true>"},
       {"fp8.cu", "fp8_round<3, false>"},
-      {"fp8.cu", "fp8_round<3, true>"}};
+      {"fp8.cu", "fp8_round<3, true>"},
+      {"fp8.cu", "fp8_round_blocks<2>"},
+      {"fp8.cu", "fp8_round_blocks<3>"}};
   for (const char* shape : {"<768, 8>", "<1024, 8>", "<129, 1>"})
     for (const char* name : {"layer_norm_forward", "layer_norm_backward"})
       kernels.emplace_back("layer_norm.cu", std::string(name) + shape);
