@@ -81,6 +81,67 @@ inline void check_rms_norm(const Kernels& kernels, at::Device device, int64_t ro
   expect_rounded("dweight", weight.rounded.grad(), weight.exact.grad(), 1.01);
 }
 
+// Expects as above, of [rows, C], relative to the sizes in the channel: channels may have different scales.
+inline void expect_rounded_by_channel(const std::string& what, const at::Tensor& measured,
+                                      const at::Tensor& exact, double roundings) {
+  ASSERT_TRUE(measured.defined()) << what;
+  const at::Tensor expected = exact.detach();
+  const at::Tensor error = (measured.detach().to(at::kCPU, at::kDouble) - expected).abs();
+  const at::Tensor size = expected.abs() + expected.abs().mean(0, /*keepdim=*/true) + 1e-30;
+  EXPECT_LE((error / size).max().item<double>(), roundings * 0x1p-8) << what;
+}
+
+struct BatchNormCase {
+  int64_t samples, channels, pixels;
+  bool adds, relu;
+  double spread = 1, offset = 0;  // of x
+  bool recomputes = false;
+};
+// The first channel is constant.
+inline void check_batch_norm(const Kernels& kernels, at::Device device, const BatchNormCase& c) {
+  SCOPED_TRACE(std::to_string(c.samples) + " x " + std::to_string(c.channels) + " x " +
+               std::to_string(c.pixels) + (c.adds ? ", added" : "") + (c.relu ? ", ReLU" : "") + ", offset " +
+               std::to_string(c.offset));
+  constexpr double kEpsilon = 1e-5, kMomentum = 0.1;
+  const std::vector<int64_t> shape = {c.samples, c.pixels, 1, c.channels};
+  const BothTypes x(shape, device, c.spread, c.offset), added(shape, device), dy(shape, device);
+  const BothTypes weight({c.channels}, device), bias({c.channels}, device);
+  for (const at::Tensor& values : {x.rounded, x.exact}) values.detach().select(3, 0).fill_(c.offset);
+  const BothTypes mean({c.channels}, device), variance({c.channels}, device);
+  const RunningStatistics running{mean.rounded.detach().clone(), variance.rounded.detach().clone(),
+                                  c.recomputes ? 0 : kMomentum};
+  const auto image = [](const at::Tensor& rows) { return rows.permute({0, 3, 1, 2}); };
+  const at::Tensor y =
+      fused_batch_norm(kernels, image(x.rounded), c.adds ? image(added.rounded) : at::Tensor(),
+                       weight.rounded, bias.rounded, running, kEpsilon, c.relu);
+  EXPECT_TRUE(y.is_contiguous(at::MemoryFormat::ChannelsLast));
+  y.backward(image(dy.rounded.detach()));
+
+  const auto by_rows = [&](const at::Tensor& values) { return values.reshape({-1, c.channels}); };
+  const at::Tensor in = by_rows(x.exact), m = in.mean(0), v = (in - m).square().mean(0);
+  at::Tensor expected = (in - m) * (v + kEpsilon).rsqrt() * weight.exact + bias.exact;
+  if (c.adds) expected = expected + by_rows(added.exact);
+  // Where rounding decides the sign, backward goes by the output.
+  const at::Tensor measured = by_rows(y.detach().to(at::kCPU, at::kDouble).permute({0, 2, 3, 1}));
+  const at::Tensor passes = c.relu ? measured > 0 : at::ones_like(measured, at::kBool);
+  (expected * passes).backward(by_rows(dy.exact).detach());
+  expect_rounded_by_channel("y", measured, c.relu ? expected.relu() : expected, 1.01);
+  expect_rounded_by_channel("dx", by_rows(x.rounded.grad()), by_rows(x.exact.grad()), 1.01);
+  if (c.adds) {
+    const at::Tensor dadded = added.rounded.grad().to(at::kCPU, at::kDouble);
+    EXPECT_TRUE(dadded.equal(added.exact.grad())) << "the residual's gradient is not rounded again";
+  }
+  expect_rounded("dweight", weight.rounded.grad(), weight.exact.grad(), 1.01);
+  expect_rounded("dbias", bias.rounded.grad(), bias.exact.grad(), 1.01);
+  const double rows = static_cast<double>(in.size(0)), momentum = running.momentum;
+  expect_rounded("running mean", running.mean, mean.exact.lerp(m, momentum), 1.01);
+  expect_rounded("running variance", running.variance, variance.exact.lerp(v * rows / (rows - 1), momentum),
+                 1.01);
+  if (c.recomputes) {
+    EXPECT_TRUE(running.mean.equal(mean.rounded) && running.variance.equal(variance.rounded));
+  }
+}
+
 inline void check_swiglu(const Kernels& kernels, at::Device device, int64_t rows, int64_t columns) {
   SCOPED_TRACE(columns);
   const BothTypes gate({rows, columns}, device, 3), up({rows, columns}, device), dy({rows, columns}, device);
