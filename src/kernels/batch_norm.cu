@@ -24,11 +24,11 @@
 // Sums over rows are computed in two stages, with all orders fixed, so that results are the same bits in
 // every run. A block's 256 threads are `lanes` packs of columns times 256 / lanes rows, because the widest
 // activations have the fewest channels: 64 channels in packs of 8 take 8 lanes, and a warp reads 4 rows. The
-// grid divides the rows into parts, of which each block takes every gridDim.y-th group of rows; a warp, then
-// a block, then a small kernel add up. Differences from a thread's first row keep the sum of squares exact if
-// the mean is large: that row is one of the thread's n, so (first - m)^2 is at most the sum of their (x -
-// m)^2, and cancellation costs at most a factor of n in precision, which is about 100 at most. Moments of
-// threads, warps and parts are merged by Chan's formula.
+// grid divides the rows into parts, which take groups of 256 / lanes rows in turn. A warp, then a block, then
+// a small kernel add up. A thread adds up differences from its first row, and their squares, so that a large
+// mean cancels nothing: the first row is one of its n rows, so its squared distance from their mean is at
+// most their sum of squared deviations, and precision loses a factor of n at most, which is about 100. Means
+// and sums of squared deviations of threads, warps and parts are merged by Chan's formula.
 //
 // Sources: Ioffe and Szegedy, ICML 2015 (batch norm); Chan, Golub and LeVeque, The American Statistician 1983
 // (shifted data, merged moments); column_sum.cu (sums in two stages).
@@ -52,23 +52,23 @@ struct OnRows {
   }
 };
 
-// The number of rows that `count` adjacent threads' rows from `first` on have, if each thread takes every
-// stride-th row.
+// The number of rows of `count` threads, of which the first begins at row `first`, the next at the row after
+// it, and each takes every stride-th row.
 __device__ inline float num_rows(long long rows, long long stride, long long first, long long count) {
   const long long rest = rows % stride - first;
   return static_cast<float>(rows / stride * count + (rest < 0 ? 0 : rest < count ? rest : count));
 }
 
-// The number, mean and sum of squared deviations of some values. Their merge (Chan's formula) is written so
-// that empty moments change nothing.
-struct Moments {
-  float count, mean, squares;
-  __device__ void merge(const Moments& other) {
-    const float both = count + other.count, share = both > 0 ? other.count / both : 0;
-    const float difference = other.mean - mean;
+// Merges the means and sums of squared deviations of `mine` and `others` values (Chan's formula). Either may
+// be none.
+struct Merge {
+  float both, share, product;
+  __device__ Merge(float mine, float others)
+      : both(mine + others), share(both > 0 ? others / both : 0), product(mine * share) {}
+  __device__ void operator()(float& mean, float& squares, float other_mean, float other_squares) const {
+    const float difference = other_mean - mean;
     mean += difference * share;
-    squares += other.squares + difference * difference * count * share;
-    count = both;
+    squares += other_squares + difference * difference * product;
   }
 };
 
@@ -114,30 +114,39 @@ __global__ void __launch_bounds__(256)
       square[i] += difference * difference;
     }
   });
-  const float count = num_rows(rows, at.stride, at.first, 1);
-  float of_warp = count;
+  float count = num_rows(rows, at.stride, at.first, 1);
+  float mean[kVector], deviations[kVector];
   for (int i = 0; i < kVector; ++i) {
-    const float mean = count > 0 ? sum[i] / count : 0;
-    Moments moments = {count, origin[i] + mean, fmaxf(square[i] - sum[i] * mean, 0)};
-    for (int offset = 16; offset >= lanes; offset /= 2)
-      moments.merge({__shfl_xor_sync(0xffffffffu, moments.count, offset),
-                     __shfl_xor_sync(0xffffffffu, moments.mean, offset),
-                     __shfl_xor_sync(0xffffffffu, moments.squares, offset)});
-    of_warp = moments.count;
-    if (lane < lanes) {
-      means[warp][lane * kVector + i] = moments.mean;
-      squares[warp][lane * kVector + i] = moments.squares;
-    }
+    const float shift = count > 0 ? sum[i] / count : 0;
+    mean[i] = origin[i] + shift;
+    deviations[i] = fmaxf(square[i] - sum[i] * shift, 0);
   }
-  if (lane == 0) counts[warp] = of_warp;
+  for (int offset = 16; offset >= lanes; offset /= 2) {
+    const Merge merge(count, __shfl_xor_sync(0xffffffffu, count, offset));
+    for (int i = 0; i < kVector; ++i) {
+      const float other_mean = __shfl_xor_sync(0xffffffffu, mean[i], offset);
+      merge(mean[i], deviations[i], other_mean, __shfl_xor_sync(0xffffffffu, deviations[i], offset));
+    }
+    count = merge.both;
+  }
+  if (lane == 0) counts[warp] = count;
+  for (int i = 0; i < kVector; ++i)
+    if (lane < lanes) {
+      means[warp][lane * kVector + i] = mean[i];
+      squares[warp][lane * kVector + i] = deviations[i];
+    }
   __syncthreads();
   for (int i = threadIdx.x; i < lanes * kVector; i += blockDim.x) {
-    Moments moments = {};
-    for (int of = 0; of < 8; ++of) moments.merge({counts[of], means[of][i], squares[of][i]});
     const long long place = static_cast<long long>(blockIdx.x) * lanes * kVector + i;
     if (place >= columns) continue;
-    partial[2 * blockIdx.y * columns + place] = moments.mean;
-    partial[(2 * blockIdx.y + 1) * columns + place] = moments.squares;
+    float so_far = counts[0], total_mean = means[0][i], total = squares[0][i];
+    for (int of = 1; of < 8; ++of) {
+      const Merge merge(so_far, counts[of]);
+      merge(total_mean, total, means[of][i], squares[of][i]);
+      so_far = merge.both;
+    }
+    partial[2 * blockIdx.y * columns + place] = total_mean;
+    partial[(2 * blockIdx.y + 1) * columns + place] = total;
   }
 }
 
@@ -148,27 +157,34 @@ __global__ void __launch_bounds__(1024)
     batch_norm_statistics(const float* partial, float* mean, float* rstd, Bf16* running_mean,
                           Bf16* running_variance, long long parts, long long rows, long long columns,
                           long long at_once, float momentum, float epsilon) {
-  __shared__ Moments merged[32][32];
+  __shared__ float counts[32], means[32][32], deviations[32][32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const long long column = static_cast<long long>(blockIdx.x) * 32 + lane;
-  Moments moments = {};
-  if (column < columns)
-    for (long long part = warp; part < parts; part += 32)
-      moments.merge({num_rows(rows, parts * at_once, part * at_once, at_once),
-                     partial[2 * part * columns + column], partial[(2 * part + 1) * columns + column]});
-  merged[warp][lane] = moments;
+  float count = 0, m = 0, squares = 0;
+  for (long long part = warp; part < parts; part += 32) {
+    const Merge merge(count, num_rows(rows, parts * at_once, part * at_once, at_once));
+    if (column < columns)
+      merge(m, squares, partial[2 * part * columns + column], partial[(2 * part + 1) * columns + column]);
+    count = merge.both;
+  }
+  if (lane == 0) counts[warp] = count;
+  means[warp][lane] = m;
+  deviations[warp][lane] = squares;
   __syncthreads();
   if (warp > 0 || column >= columns) return;
-  for (int of = 1; of < 32; ++of) moments.merge(merged[of][lane]);
-  const float count = static_cast<float>(rows);
-  mean[column] = moments.mean;
-  rstd[column] = rsqrtf(moments.squares / count + epsilon);
+  for (int of = 1; of < 32; ++of) {
+    const Merge merge(count, counts[of]);
+    merge(m, squares, means[of][lane], deviations[of][lane]);
+    count = merge.both;
+  }
+  mean[column] = m;
+  rstd[column] = rsqrtf(squares / count + epsilon);
   if (momentum == 0) return;
   const auto update = [&](Bf16& running, float here) {
     running = to_bf16((1 - momentum) * to_float(running) + momentum * here);
   };
-  update(running_mean[column], moments.mean);
-  update(running_variance[column], moments.squares / (count - 1));
+  update(running_mean[column], m);
+  update(running_variance[column], squares / (count - 1));
 }
 
 // residual may be nullptr. relu: 0 or 1.

@@ -119,6 +119,13 @@ TEST(FusedKernels, StepsOfModels) {
       check_step(emulated_kernels(), at::kCPU, model, splits_backward);
 }
 
+// The stem and the first residual block: one whose shortcut is the identity, and one with a projection.
+TEST(FusedKernels, StepsOfResidualBlocks) {
+  for (const char* model : {"resnet(layers=18, width=16, image=16)", "resnet(layers=50, width=16, image=64)"})
+    for (const bool splits_backward : {false, true})
+      check_step(emulated_kernels(), at::kCPU, model, splits_backward, /*num_blocks=*/2);
+}
+
 // Compiles the kernels for GPT-2 124M and, with the widths of their norms, for its larger versions and
 // Llama's. No kernel may spill registers to memory.
 TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
