@@ -73,19 +73,19 @@ struct Merge {
 };
 
 // The norm of this thread's columns. Forward and backward compute it by the same operations, so that they
-// agree which elements ReLU sets to zero.
+// agree which elements ReLU sets to zero. Weight and bias are read one by one, so that they may lie anywhere
+// in a flat memory of parameters.
 template <int kVector>
 struct NormOfColumns {
   float mean[kVector] = {}, rstd[kVector] = {}, scale[kVector] = {}, shift[kVector] = {};
   __device__ NormOfColumns(const OnRows& at, const float* means, const float* rstds, const Bf16* weight,
                            const Bf16* bias) {
     if (!at.has_columns) return;
-    const Pack<kVector> g = load<kVector>(weight + at.column), b = load<kVector>(bias + at.column);
     for (int i = 0; i < kVector; ++i) {
       mean[i] = means[at.column + i];
       rstd[i] = rstds[at.column + i];
-      scale[i] = rstd[i] * g[i];
-      shift[i] = b[i];
+      scale[i] = rstd[i] * to_float(weight[at.column + i]);
+      shift[i] = to_float(bias[at.column + i]);
     }
   }
   __device__ float operator()(int i, float x) const { return fmaf(x - mean[i], scale[i], shift[i]); }

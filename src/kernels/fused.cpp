@@ -282,9 +282,9 @@ at::Tensor channels_last(const at::Tensor& x) { return x.contiguous(at::MemoryFo
 
 // How the kernels of batch norm share rows [R, C] among threads.
 struct OverRows {
-  OverRows(const Kernels& kernels, const at::Tensor& x, std::initializer_list<at::Tensor> others = {})
-      : channels(x.size(1)), rows(x.numel() / channels), vector(vector_for(channels, {x})) {
-    for (const at::Tensor& other : others) vector = std::min(vector, vector_for(channels, {other}));
+  // `other` is read beside x, unless it is undefined.
+  OverRows(const Kernels& kernels, const at::Tensor& x, const at::Tensor& other)
+      : channels(x.size(1)), rows(x.numel() / channels), vector(vector_for(channels, {x, other})) {
     while (lanes < 32 && lanes * vector < channels) lanes *= 2;
     at_once = kThreads / lanes;
     const int64_t across = quotient_up(channels, lanes * vector);
@@ -314,7 +314,7 @@ struct FusedBatchNorm : torch::autograd::Function<FusedBatchNorm> {
     const at::Tensor mean = at::empty({x.size(1)}, x.options().dtype(at::kFloat)),
                      rstd = at::empty_like(mean);
     at::Tensor y = at::empty_like(in);
-    const OverRows over(kernels, in, {added, weight, bias});
+    const OverRows over(kernels, in, added);
     const at::Tensor partial = over.partial(in);
     (*kernels)(over.launch("batch_norm_moments"), data(in), data(partial), over.rows, over.channels,
                over.lanes);
@@ -338,7 +338,7 @@ struct FusedBatchNorm : torch::autograd::Function<FusedBatchNorm> {
     const bool relu = ctx->saved_data["relu"].toBool();
     const at::Tensor dy = channels_last(outputs[0]), dx = at::empty_like(x);
     const at::Tensor dresidual = y.defined() ? at::empty_like(x) : at::Tensor();
-    const OverRows over(kernels, x, {dy, weight, bias});
+    const OverRows over(kernels, x, dy);
     const at::Tensor partial = over.partial(x), totals = at::empty({2 * over.channels}, mean.options());
     (*kernels)(over.launch("batch_norm_backward_sums"), data(dy), data(x), data(y), data(weight), data(bias),
                data(mean), data(rstd), data(dresidual), data(partial), over.rows, over.channels, over.lanes,
