@@ -69,7 +69,7 @@ result peers-resnet-50 180 "ResNet-50 beside torch.compile's best" "peers resnet
 result fp8 150 'suites/gpu-fp8.yaml: products in FP8 beside those in bf16' 'suite gpu-fp8'
 result peers-llama-1b 240 "Llama 1B over 2,048 tokens beside torch.compile's best" "peers llama-1b 'llama(sequence=2048)' 4"
 result peers-gpt2-large 240 "GPT-2 large beside torch.compile's best" "peers gpt2-large 'gpt2(layers=36, width=1280, heads=20)' 8"
-result profiles 150 'every kernel of a step of Llama 1B and GPT-2 medium, with products in bf16 and in FP8' profiles
+result profiles 180 'every kernel of a step of Llama 1B and GPT-2 medium, with products in bf16 and in FP8, and of ResNet-50 by fused kernels' profiles
 step report 60 'the report of all studies' report
 
 if [[ $list == yes ]]; then
@@ -153,7 +153,8 @@ kernels() {
 }
 profiles() {
   kernels_of llama-1b 1 --model llama_1b && kernels_of llama-1b-fp8 1 --model llama_1b --set products=fp8 &&
-    kernels_of gpt2-medium 16 --model gpt2_medium && kernels_of gpt2-medium-fp8 16 --model gpt2_medium --set products=fp8
+    kernels_of gpt2-medium 16 --model gpt2_medium && kernels_of gpt2-medium-fp8 16 --model gpt2_medium --set products=fp8 &&
+    kernels_of resnet-layers-50-fused 128 --model 'resnet(layers=50, image=224, classes=1000)' --set kernels=fused
 }
 # Figures of the page of results are kept under the name of the device, without paths of this machine.
 keep_figures() {

@@ -86,10 +86,11 @@ __global__ void __launch_bounds__(256) joined_partials(const Bf16* a, const Bf16
 
 // Launch with blocks of at most 1,024 threads, one block for 32 columns. Warp w of n adds up parts w, w + n,
 // w + 2n ..., so that few additions follow each other. The first `half` columns go to one tensor, the others
-// to another. If `adds` is set, the totals are added to what is there.
+// to another. If `adds` is set, the totals are added to what is there. `precise` gets the totals in float,
+// unless it is nullptr.
 __global__ void __launch_bounds__(1024)
-    column_totals(const float* partial, Bf16* first, Bf16* second, long long parts, long long columns,
-                  long long half, long long adds) {
+    column_totals(const float* partial, Bf16* first, Bf16* second, float* precise, long long parts,
+                  long long columns, long long half, long long adds) {
   __shared__ float sums[32][32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   const long long column = static_cast<long long>(blockIdx.x) * 32 + lane;
@@ -100,6 +101,7 @@ __global__ void __launch_bounds__(1024)
   __syncthreads();
   if (warp > 0 || column >= columns) return;
   for (int of = 1; of < warps; ++of) sum += sums[of][lane];
+  if (precise != nullptr) precise[column] = sum;
   Bf16& total = column < half ? first[column] : second[column - half];
   total = to_bf16(adds != 0 ? to_float(total) + sum : sum);
 }

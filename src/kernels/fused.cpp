@@ -55,9 +55,10 @@ at::Tensor product_for(const Kernels& kernels, const at::Tensor& parameter, cons
 }
 
 // Adds up partial sums [parts, C of each parameter] in float to the gradients of the parameters. Returns them
-// for autograd, or adds them to the existing gradients and returns undefined tensors, as above.
+// for autograd, or adds them to the existing gradients and returns undefined tensors, as above. `precise`
+// gets the sums in float, if it is defined.
 std::vector<at::Tensor> totals_for(const Kernels& kernels, const std::vector<at::Tensor>& parameters,
-                                   const at::Tensor& partial) {
+                                   const at::Tensor& partial, const at::Tensor& precise = {}) {
   std::vector<at::Tensor> places, returned(parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i) {
     places.push_back(place_of_gradient(kernels, parameters[i]));
@@ -69,7 +70,7 @@ std::vector<at::Tensor> totals_for(const Kernels& kernels, const std::vector<at:
            "parameters of a layer, some of them without gradients");
   const int64_t columns = partial.size(1);
   (*kernels)({"column_sum.cu", "column_totals", {quotient_up(columns, 32), 1}, 1024}, data(partial),
-             data(places.front()), data(places.back()), partial.size(0), columns,
+             data(places.front()), data(places.back()), data(precise), partial.size(0), columns,
              columns / std::ssize(parameters), int64_t{!returned.front().defined()});
   return returned;
 }
@@ -250,8 +251,8 @@ struct FusedSwiglu : torch::autograd::Function<FusedSwiglu> {
 
 // Launches a kernel with a block for each row of x [M, I], whose last argument is I.
 template <class... Tensors>
-void over_rows(const Kernels& kernels, const char* text, const char* name, const at::Tensor& x,
-               const at::Tensor& weight, const Tensors&... others) {
+void with_block_per_row(const Kernels& kernels, const char* text, const char* name, const at::Tensor& x,
+                        const at::Tensor& weight, const Tensors&... others) {
   if (x.numel() == 0) return;
   const int64_t columns = x.size(1), vector = vector_for(columns, {x, others...});
   const int64_t threads = std::min(kThreads, quotient_up(columns, 32 * vector) * 32);
@@ -288,6 +289,79 @@ struct FusedRotary : torch::autograd::Function<FusedRotary> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     return {turned_by_kernel(kept(ctx), outputs[0], ctx->get_saved_variables(), -1), {}, {}, {}, {}};
+  }
+};
+
+at::Tensor channels_last(const at::Tensor& x) { return x.contiguous(at::MemoryFormat::ChannelsLast); }
+
+// How the kernels of batch norm share rows [R, C] among threads.
+struct OverRows {
+  // `other` is read beside x, unless it is undefined.
+  OverRows(const Kernels& kernels, const at::Tensor& x, const at::Tensor& other)
+      : channels(x.size(1)), rows(x.numel() / channels), vector(vector_for(channels, {x, other})) {
+    while (lanes < 32 && lanes * vector < channels) lanes *= 2;
+    at_once = kThreads / lanes;
+    const int64_t across = quotient_up(channels, lanes * vector);
+    const int64_t parts = std::clamp<int64_t>(kBlocks * kernels->multiprocessors() / across, 1,
+                                              quotient_up(rows, kLeastRows * at_once));
+    blocks = {across, parts};
+  }
+  KernelLaunch launch(const char* name) const {
+    return {"batch_norm.cu", fmt::format("{}<{}>", name, vector), blocks, kThreads};
+  }
+  at::Tensor partial(const at::Tensor& x) const {
+    return at::empty({blocks[1], 2 * channels}, x.options().dtype(at::kFloat));
+  }
+  // Blocks per multiprocessor, and the fewest rows of a thread, so that partial sums are few beside the rows.
+  static constexpr int64_t kBlocks = 6, kLeastRows = 4;
+  int64_t channels, rows, vector, at_once;
+  int lanes = 1;
+  std::array<int64_t, 2> blocks;
+};
+
+struct FusedBatchNorm : torch::autograd::Function<FusedBatchNorm> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
+                            const std::optional<at::Tensor>& residual, const at::Tensor& weight,
+                            const at::Tensor& bias, const RunningStatistics& running, double epsilon,
+                            bool relu, const Kernels& kernels) {
+    const at::Tensor in = channels_last(x), added = residual ? channels_last(*residual) : at::Tensor();
+    const at::Tensor mean = at::empty({x.size(1)}, x.options().dtype(at::kFloat)),
+                     rstd = at::empty_like(mean);
+    at::Tensor y = at::empty_like(in);
+    const OverRows over(kernels, in, added);
+    const at::Tensor partial = over.partial(in);
+    (*kernels)(over.launch("batch_norm_moments"), data(in), data(partial), over.rows, over.channels,
+               over.lanes);
+    (*kernels)({"batch_norm.cu", "batch_norm_statistics", {quotient_up(over.channels, 32), 1}, 1024},
+               data(partial), data(mean), data(rstd), data(running.mean), data(running.variance),
+               over.blocks[1], over.rows, over.channels, over.at_once, static_cast<float>(running.momentum),
+               static_cast<float>(epsilon));
+    (*kernels)(over.launch("batch_norm_forward"), data(in), data(added), data(weight), data(bias), data(mean),
+               data(rstd), data(y), over.rows, over.channels, over.lanes, int{relu});
+    ctx->save_for_backward({in, added.defined() ? y : at::Tensor(), weight, bias, mean, rstd});
+    ctx->saved_data["relu"] = relu;
+    keep(ctx, kernels);
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &y = saved[1], &weight = saved[2], &bias = saved[3], &mean = saved[4],
+                     &rstd = saved[5];
+    const Kernels kernels = kept(ctx);
+    const bool relu = ctx->saved_data["relu"].toBool();
+    const at::Tensor dy = channels_last(outputs[0]), dx = at::empty_like(x);
+    const at::Tensor dresidual = y.defined() ? at::empty_like(x) : at::Tensor();
+    const OverRows over(kernels, x, dy);
+    const at::Tensor partial = over.partial(x), totals = at::empty({2 * over.channels}, mean.options());
+    (*kernels)(over.launch("batch_norm_backward_sums"), data(dy), data(x), data(y), data(weight), data(bias),
+               data(mean), data(rstd), data(dresidual), data(partial), over.rows, over.channels, over.lanes,
+               int{relu});
+    const auto of_parameters = totals_for(kernels, {weight, bias}, partial, totals);
+    (*kernels)(over.launch("batch_norm_backward"), data(y.defined() ? dresidual : dy), data(x), data(weight),
+               data(bias), data(mean), data(rstd), data(totals), data(dx), over.rows, over.channels,
+               over.lanes, int{relu && !y.defined()});
+    return {dx, dresidual, of_parameters[0], of_parameters[1], {}, {}, {}, {}};
   }
 };
 
@@ -358,7 +432,7 @@ at::Tensor fused_weighted_swiglu(const Kernels& kernels, const at::Tensor& gate,
                                  const at::Tensor& weight) {
   const at::Tensor g = gate.contiguous(), u = up.contiguous();
   at::Tensor y = at::empty_like(g);
-  over_rows(kernels, "swiglu.cu", "weighted_swiglu_forward", g, weight.contiguous(), u, y);
+  with_block_per_row(kernels, "swiglu.cu", "weighted_swiglu_forward", g, weight.contiguous(), u, y);
   return y;
 }
 
@@ -367,14 +441,21 @@ WeightedSwiglu fused_weighted_swiglu_backward(const Kernels& kernels, const at::
                                               const at::Tensor& weight) {
   const at::Tensor g = gate.contiguous(), u = up.contiguous(), dgate = dy.contiguous();
   const WeightedSwiglu of{at::empty_like(g), dgate, at::empty_like(u), at::zeros({g.size(0)}, g.options())};
-  over_rows(kernels, "swiglu.cu", "weighted_swiglu_backward", g, weight.contiguous(), u, dgate, of.y, of.dup,
-            of.dweight);
+  with_block_per_row(kernels, "swiglu.cu", "weighted_swiglu_backward", g, weight.contiguous(), u, dgate, of.y,
+                     of.dup, of.dweight);
   return of;
 }
 
 at::Tensor fused_rotary(const Kernels& kernels, const at::Tensor& x, const at::Tensor& cos,
                         const at::Tensor& sin, const at::Tensor& positions) {
   return FusedRotary::apply(x, cos, sin, if_defined(positions), kernels);
+}
+
+at::Tensor fused_batch_norm(const Kernels& kernels, const at::Tensor& x, const at::Tensor& residual,
+                            const at::Tensor& weight, const at::Tensor& bias,
+                            const RunningStatistics& running, double epsilon, bool relu) {
+  ENSURE(relu || !residual.defined(), "a residual is added in front of ReLU");
+  return FusedBatchNorm::apply(x, if_defined(residual), weight, bias, running, epsilon, relu, kernels);
 }
 
 at::Tensor column_sum(const Kernels& kernels, const at::Tensor& x) {

@@ -45,6 +45,17 @@ WeightedSwiglu fused_weighted_swiglu_backward(const Kernels& kernels, const at::
 at::Tensor fused_rotary(const Kernels& kernels, const at::Tensor& x, const at::Tensor& cos,
                         const at::Tensor& sin, const at::Tensor& positions);
 
+struct RunningStatistics {
+  at::Tensor mean, variance;  // bf16 [C]
+  double momentum;            // 0: they stay as they are
+};
+// Batch norm of x [B, C, H, W], in channels-last format, with the statistics of its pixels, by which it
+// updates the running ones. If `relu` is set, ReLU follows it, after the addition of `residual` if that is
+// defined. Kernel: batch_norm.cu.
+at::Tensor fused_batch_norm(const Kernels& kernels, const at::Tensor& x, const at::Tensor& residual,
+                            const at::Tensor& weight, const at::Tensor& bias,
+                            const RunningStatistics& running, double epsilon, bool relu);
+
 // Sums [N, C] over the rows to [C]. Kernel: column_sum.cu.
 at::Tensor column_sum(const Kernels& kernels, const at::Tensor& x);
 

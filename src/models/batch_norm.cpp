@@ -1,7 +1,10 @@
-// Synchronized batch norm as an autograd function. The other kinds use ATen's own batch norm.
+// Synchronized batch norm as an autograd function. The other kinds use ATen's own batch norm, or the kernels
+// of src/kernels.
 #include "models/batch_norm.h"
 
 #include <torch/csrc/autograd/custom_function.h>
+
+#include "kernels/fused.h"
 
 namespace shardmark {
 namespace {
@@ -109,7 +112,24 @@ BatchNorm::BatchNorm(Model& owner, const std::string& name, BatchStatistics kind
 
 double BatchNorm::momentum() const { return model.recompute ? 0 : kMomentum; }
 
+bool BatchNorm::has_kernels(const at::Tensor& x) const {
+  return model.fused && statistics == BatchStatistics::local && model.training &&
+         x.scalar_type() == at::kBFloat16 && x.is_contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+at::Tensor BatchNorm::by_kernels(const at::Tensor& x, const at::Tensor& added, bool relu) const {
+  return fused_batch_norm(model.fused, x, added, weight, bias, {mean, variance, momentum()}, kEpsilon, relu);
+}
+
+at::Tensor BatchNorm::relu(const at::Tensor& x, const at::Tensor& added) const {
+  if (has_kernels(x)) return by_kernels(x, added, /*relu=*/true);
+  at::Tensor y = (*this)(x);
+  if (added.defined()) y.add_(added);
+  return y.relu_();
+}
+
 at::Tensor BatchNorm::operator()(const at::Tensor& x) const {
+  if (has_kernels(x)) return by_kernels(x, {}, /*relu=*/false);
   if (statistics == BatchStatistics::sync && model.training)
     return SyncBatchNorm::apply(x, weight, bias, *this);
   const bool training = statistics == BatchStatistics::local && model.training;

@@ -17,7 +17,13 @@ struct BatchNorm {
 
   BatchNorm(Model& owner, const std::string& name, BatchStatistics kind);
   at::Tensor operator()(const at::Tensor& x) const;
+  // relu(norm(x) + added), or relu(norm(x)) if `added` is undefined.
+  at::Tensor relu(const at::Tensor& x, const at::Tensor& added = {}) const;
   double momentum() const;  // of the running statistics; 0 while a block is recomputed
+
+ private:
+  bool has_kernels(const at::Tensor& x) const;
+  at::Tensor by_kernels(const at::Tensor& x, const at::Tensor& added, bool relu) const;
 };
 
 }  // namespace shardmark

@@ -101,7 +101,8 @@ class Model {
   uint64_t random_key = 0;  // for the random numbers of the block that computes
   // Whether blocks compute in the forms that are fast on GPUs, which round differently. Set on a GPU.
   bool gpu_forms;
-  // The kernels of src/kernels for the layers of language models; nullptr: torch's kernels.
+  // The kernels of src/kernels for the layers of language models and for batch norm; nullptr: torch's
+  // kernels.
   Kernels fused;
   // How the linear layers and experts of transformer blocks multiply, if not in dtype().
   std::optional<Fp8> fp8;

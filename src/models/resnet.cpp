@@ -76,9 +76,13 @@ struct ConvNorm {
         stride(spec.stride),
         padding((spec.kernel - 1) / 2),
         norm(model, spec.norm, statistics) {}
-  at::Tensor operator()(const at::Tensor& x) const { return (*this)(x, x.suggest_memory_format()); }
-  at::Tensor operator()(const at::Tensor& x, at::MemoryFormat format) const {
-    return norm(Convolution::apply(x, weight, stride, padding, format));
+  at::Tensor convolution(const at::Tensor& x, at::MemoryFormat format) const {
+    return Convolution::apply(x, weight, stride, padding, format);
+  }
+  at::Tensor operator()(const at::Tensor& x) const { return norm(convolution(x, x.suggest_memory_format())); }
+  // As BatchNorm::relu().
+  at::Tensor relu(const at::Tensor& x, const at::Tensor& added = {}) const {
+    return norm.relu(convolution(x, x.suggest_memory_format()), added);
   }
 };
 
@@ -88,7 +92,7 @@ Block stem(Model& model, const specs::ResNetShape& shape, BatchStatistics statis
   return {"stem", [&model, conv, is_damaging, pooled = shape.pooled](const at::Tensor& x, const Batch&) {
             const auto format = channels_last(model, is_damaging) ? at::MemoryFormat::ChannelsLast
                                                                   : x.suggest_memory_format();
-            const at::Tensor y = conv(x, format).relu_();
+            const at::Tensor y = conv.norm.relu(conv.convolution(x, format));
             return pooled ? at::max_pool2d(y, 3, 2, 1) : y;
           }};
 }
@@ -100,9 +104,11 @@ Block residual(Model& model, const specs::ResidualSpec& spec, BatchStatistics st
   std::optional<ConvNorm> shortcut;
   if (spec.shortcut) shortcut.emplace(model, *spec.shortcut, statistics);
   return {spec.name, [branch, shortcut](const at::Tensor& x, const Batch&) {
-            at::Tensor y = branch[0](x);
-            for (size_t i = 1; i < branch.size(); ++i) y = branch[i](y.relu_());
-            return y.add_(shortcut ? (*shortcut)(x) : x).relu_();
+            at::Tensor y = x;
+            for (size_t i = 0; i + 1 < branch.size(); ++i) y = branch[i].relu(y);
+            // The shortcut comes before the last convolution, so that backward has freed the gradient of that
+            // convolution's output when it reaches the shortcut.
+            return branch.back().relu(y, shortcut ? (*shortcut)(x) : x);
           }};
 }
 

@@ -336,9 +336,10 @@ std::string kernels_reason(const Point& point, bool on_cpu) {
   if (on_cpu) return "fused kernels are a GPU's, and these ranks compute on the CPU; take kernels torch";
   if (t.precision != "bf16")
     return "fused kernels compute in bf16, not in " + t.precision + "; take kernels torch";
-  const specs::SampleShape sample = specs::model_table(t.model)->sample;
-  if (sample.kind == specs::SampleShape::Kind::tokens) return {};
-  return "fused kernels are those of language models, and " + t.model.name + " is none; take kernels torch";
+  const specs::SharedTable table = specs::model_table(t.model);
+  if (table->sample.kind == specs::SampleShape::Kind::tokens || table->has_local_norms) return {};
+  return "fused kernels are those of language models and of resnet with batch_norm local, and " +
+         to_text(t.model) + " is neither; take kernels torch";
 }
 
 // The other precisions prove strategies and layouts, on any device.

@@ -232,7 +232,8 @@ inline constexpr std::array kTrainingAxes = {
     AxisRow{.key = "kernels",
             .member = &TrainingPoint::kernels,
             .accepted = Words{},
-            .description = "of a language model's layers on a GPU in bf16: torch's, or fused ones",
+            .description =
+                "of the layers of a language model or of ResNet on a GPU in bf16: torch's, or fused ones",
             .acts = Acts::where_refused_else,
             .is_later = true,
             .phrase = " with {} kernels",

@@ -33,7 +33,8 @@ struct TrainingPoint {
   std::string reduce_dtype = "same";
   double clip_norm = 0;
   int64_t recompute = 0;  // recompute every n-th block in backward; 0: none; or kGatheredInputs
-  // The kernels of a language model's layers on a GPU: those of LibTorch ("torch") or of src/kernels
+  // The kernels of the layers of a language model or of ResNet on a GPU: those of LibTorch ("torch") or of
+  // src/kernels
   // ("fused").
   std::string kernels = "torch";
   bool graph = false;  // run a step as CUDA graphs (executor/step_graphs.h)

@@ -241,8 +241,9 @@ struct ModelTable {
   std::vector<GroupSpec> groups;
   std::vector<BufferSpec> buffers;
   SampleShape sample;
-  Split split;                // the ranks that share the model; the table is for one of them
-  std::string flops_formula;  // in words, with its source
+  Split split;                   // the ranks that share the model; the table is for one of them
+  std::string flops_formula;     // in words, with its source
+  bool has_local_norms = false;  // batch norms with the statistics of a micro-batch
   int64_t num_parameters() const;
   int64_t num_active_parameters() const;  // that a token uses
   // Per sample: 3 x forward, because backward takes twice as much as forward.

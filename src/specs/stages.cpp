@@ -102,7 +102,7 @@ std::vector<int64_t> part_bounds(const ModelTable& model, int64_t parts, bool by
 
 StageTable stage_table(const ModelTable& whole, const Split& split, const std::vector<int64_t>& bounds,
                        const std::vector<int64_t>& parts) {
-  ModelTable table{{}, {}, {}, whole.sample, whole.split, whole.flops_formula};
+  ModelTable table{{}, {}, {}, whole.sample, whole.split, whole.flops_formula, whole.has_local_norms};
   std::vector<Chunk> chunks;
   const auto is_elsewhere = [&](int64_t part) {
     return part >= 0 && part + 1 < std::ssize(bounds) &&

@@ -135,7 +135,7 @@ def contenders(args, model, batch, folder):
     mixed = args.precision == "bf16"
     alone = [single]  # our contenders on one rank
     if args.device == "cuda":
-        kernels = ["--set", "kernels=fused"] if mixed and not model.startswith("resnet") else []
+        kernels = ["--set", "kernels=fused"] if mixed else []
         if kernels:
             alone.append(ours("single, fused", "single", 1, *kernels))
         alone.append(ours("single, graphs", "single", 1, *kernels, "--set", "graph=true"))

@@ -79,7 +79,8 @@ grep -q -- '--models gpt2(layers=36, width=1280, heads=20):8 --only single torch
   fail "peers-gpt2-large.log: $(cat "$folder/peers-gpt2-large.log")"
 kept=("$folder"/reference/*)
 [[ "${kept[*]##*/}" == "h300-kernels-gpt2-fused.txt h300-kernels-gpt2-medium-fp8.txt h300-kernels-gpt2-medium.txt\
- h300-kernels-gpt2.txt h300-kernels-llama-1b-fp8.txt h300-kernels-llama-1b.txt h300-kernels-resnet-layers-50.txt\
+ h300-kernels-gpt2.txt h300-kernels-llama-1b-fp8.txt h300-kernels-llama-1b.txt h300-kernels-resnet-layers-50-fused.txt\
+ h300-kernels-resnet-layers-50.txt\
  h300-peers-gpt2-large.json h300-peers-resnet-18.json h300-peers-resnet-50.json" ]] || fail "in reference: $(ls "$folder/reference")"
 ! grep -rqF -e "$dir" -e '"mine"' "$folder/reference" || fail "paths or hosts in reference: $(grep -rF -e "$dir" -e mine "$folder/reference")"
 

@@ -1,6 +1,5 @@
-// Tests the fused kernels on a GPU: the checks of mpi/kernel_checks.h with shapes of GPT-2, and training
-// steps compared with PyTorch's kernels.
-// RANKS 1
+// Tests the fused kernels on a GPU: the checks of mpi/kernel_checks.h with shapes of GPT-2, Llama and ResNet,
+// and training steps compared with PyTorch's kernels. RANKS 1
 #include "models/experts.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/kernel_checks.h"
@@ -33,6 +32,21 @@ TEST_F(FusedKernelsOnGpu, OfLlamasLayers) {
     check_weighted_swiglu(fused_kernels(device_), device_, 1500, columns);
   for (const bool has_positions : {false, true})
     check_rotary(fused_kernels(device_), device_, 128, has_positions);
+}
+
+// Rows and channels of ResNet-50 from its stem to its last block, and shapes that divide nothing.
+TEST_F(FusedKernelsOnGpu, BatchNorm) {
+  at::manual_seed(9);
+  for (const auto& [samples, channels, pixels] :
+       {std::tuple(2, 64, 112 * 112), {8, 256, 56 * 56}, {8, 2048, 49}, {3, 129, 100}, {5, 40, 1}})
+    for (const auto& [adds, relu] : {std::pair(false, false), {false, true}, {true, true}})
+      check_batch_norm(fused_kernels(device_), device_, {samples, channels, pixels, adds, relu});
+  check_batch_norm(
+      fused_kernels(device_), device_,
+      {.samples = 8, .channels = 64, .pixels = 3136, .adds = false, .relu = true, .offset = 1000});
+  check_batch_norm(
+      fused_kernels(device_), device_,
+      {.samples = 8, .channels = 64, .pixels = 49, .adds = true, .relu = true, .recomputes = true});
 }
 
 TEST_F(FusedKernelsOnGpu, ProjectionAndItsBias) {
@@ -135,6 +149,25 @@ TEST_F(FusedKernelsOnGpu, StepsOfModels) {
                             "vocabulary=131, experts=4, top_k=2, routing=balanced)"})
     for (const bool splits_backward : {false, true})
       check_step(fused_kernels(device_), device_, model, splits_backward);
+}
+
+TEST_F(FusedKernelsOnGpu, StepsOfResidualBlocks) {
+  for (const char* model : {"resnet(layers=18, width=64, image=32)", "resnet(layers=50, width=64, image=64)"})
+    for (const bool splits_backward : {false, true})
+      check_step(fused_kernels(device_), device_, model, splits_backward, /*num_blocks=*/2);
+}
+
+// One step, because batch norm amplifies rounding from layer to layer.
+TEST_F(FusedKernelsOnGpu, TrainResNetAsTorchsDo) {
+  Case c{"resnet(layers=18, width=64, image=32)", "adamw(lr=0.001, weight_decay=0.1)"};
+  c.precision = Precision{at::kBFloat16, at::kFloat, at::kFloat};
+  c.batch_size = 32;
+  c.num_steps = 1;
+  const Outcomes by_torch = train(c, "single", *alone_);
+  c.fused = fused_kernels(device_);
+  const Outcomes by_ours = train(c, "single", *alone_);
+  EXPECT_LE(largest_relative(by_ours.losses, by_torch.losses), 1e-2);
+  EXPECT_LE(largest_relative(by_ours.norms, by_torch.norms), 1e-1);
 }
 
 }  // namespace

@@ -108,6 +108,7 @@ inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 #define __shared__ static
 #define __launch_bounds__(...)
 #include "kernels/adamw.cu"
+#include "kernels/batch_norm.cu"
 #include "kernels/column_sum.cu"
 #include "kernels/cross_entropy.cu"
 #include "kernels/fp8.cu"

@@ -32,6 +32,40 @@ TEST(FusedKernels, RmsNorm) {
         check_rms_norm(emulated_kernels(), at::kCPU, rows, channels, adds);
 }
 
+// Rows and channels that fill blocks and packs, and that do not: 64 channels take 8 threads of a warp, 72
+// take 16, 264 take more than a block's width, and 129, 5 and 2 go one by one. There are fewer rows than
+// threads, and several parts of them. Of two rows the gradient would be almost zero, the rest of a
+// cancellation.
+TEST(FusedKernels, BatchNorm) {
+  at::manual_seed(9);
+  for (const auto& [samples, pixels] : {std::pair(5, 1), {3, 7}, {4, 150}})
+    for (const int64_t channels : {2, 5, 16, 64, 72, 129, 264})
+      for (const auto& [adds, relu] : {std::pair(false, false), {false, true}, {true, true}})
+        check_batch_norm(emulated_kernels(), at::kCPU, {samples, channels, pixels, adds, relu});
+}
+
+// The spread is a quarter of the distance between two numbers in bf16 of the mean's size, so that most values
+// are equal: the sum of squares of x itself would have lost the variance.
+TEST(FusedKernels, BatchNormOfALargeMeanAndASmallSpread) {
+  at::manual_seed(10);
+  for (const int64_t channels : {5, 64})
+    check_batch_norm(emulated_kernels(), at::kCPU,
+                     {.samples = 4,
+                      .channels = channels,
+                      .pixels = 500,
+                      .adds = false,
+                      .relu = true,
+                      .spread = 1,
+                      .offset = 1000});
+}
+
+TEST(FusedKernels, BatchNormThatIsRecomputedLeavesItsRunningStatistics) {
+  at::manual_seed(11);
+  check_batch_norm(
+      emulated_kernels(), at::kCPU,
+      {.samples = 3, .channels = 24, .pixels = 9, .adds = true, .relu = true, .recomputes = true});
+}
+
 TEST(FusedKernels, Swiglu) {
   at::manual_seed(7);
   for (const int64_t columns : {1, 48, 1001}) check_swiglu(emulated_kernels(), at::kCPU, 7, columns);
@@ -94,12 +128,28 @@ TEST(FusedKernels, StepsOfModels) {
       check_step(emulated_kernels(), at::kCPU, model, splits_backward);
 }
 
+// The stem and the first residual block: one whose shortcut is the identity, and one with a projection.
+TEST(FusedKernels, StepsOfResidualBlocks) {
+  for (const char* model : {"resnet(layers=18, width=16, image=16)", "resnet(layers=50, width=16, image=64)"})
+    for (const bool splits_backward : {false, true})
+      check_step(emulated_kernels(), at::kCPU, model, splits_backward, /*num_blocks=*/2);
+}
+
 // Compiles the kernels for GPT-2 124M and, with the widths of their norms, for its larger versions and
 // Llama's. No kernel may spill registers to memory.
 TEST(FusedKernels, CompileForRealGpusWithoutWarnings) {
   std::vector<std::pair<std::string, std::string>> kernels = {
       {"adamw.cu", "adamw<8>"},
       {"adamw.cu", "adamw<1>"},
+      {"batch_norm.cu", "batch_norm_moments<1>"},
+      {"batch_norm.cu", "batch_norm_moments<8>"},
+      {"batch_norm.cu", "batch_norm_statistics"},
+      {"batch_norm.cu", "batch_norm_forward<1>"},
+      {"batch_norm.cu", "batch_norm_forward<8>"},
+      {"batch_norm.cu", "batch_norm_backward_sums<1>"},
+      {"batch_norm.cu", "batch_norm_backward_sums<8>"},
+      {"batch_norm.cu", "batch_norm_backward<1>"},
+      {"batch_norm.cu", "batch_norm_backward<8>"},
       {"column_sum.cu", "column_partials<8>"},
       {"column_sum.cu", "column_partials<1>"},
       {"column_sum.cu", "gelu_backward<8>"},

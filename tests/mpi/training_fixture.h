@@ -42,7 +42,9 @@ struct Case {
   int64_t recompute = 0;
   bool gpu_forms = false;
   bool own_gathers = false;
-  Kernels fused = {};      // nullptr: PyTorch's kernels
+  Kernels fused = {};  // nullptr: PyTorch's kernels
+  // Whether fused kernels add to gradients and update in one pass; else autograd and the optimizer do.
+  bool adds_gradients = true;
   bool graph = false;      // run steps as CUDA graphs
   int64_t norm_every = 1;  // number of steps
   Choice data = {"synthetic", {{"size", 64}}};
@@ -118,10 +120,10 @@ inline Outcomes train(const Case& c, const std::string& strategy, Communicator& 
   model->gpu_forms |= c.gpu_forms;
   model->fused = c.fused;
   model->fp8 = fp8_of(c.products);
-  if (c.fused) c.fused->adds_gradients = true;
+  if (c.fused) c.fused->adds_gradients = c.adds_gradients;
   const StateContext context{*model, comm, resolved_optimizer(c.optimizer), /*seed=*/7, c.precision};
-  Programs programs =
-      programs_of(context, strategy, c.accumulation, c.recompute, c.own_gathers, c.fused != nullptr);
+  Programs programs = programs_of(context, strategy, c.accumulation, c.recompute, c.own_gathers,
+                                  c.fused != nullptr && c.adds_gradients);
   if (hooks.change) hooks.change(programs);
   const auto process_groups = std::make_shared<const ProcessGroups>(comm, programs.process_groups());
   TrainingState state(context, std::move(programs), process_groups);
@@ -174,12 +176,12 @@ inline const Outcomes& train_single(Case c, Communicator& alone, int64_t ranks) 
   }
   static std::map<std::string, Outcomes> trained;
   const std::string key = fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", alone.device().str(), c.model, c.optimizer,
-      to_text(c.data), to_text(c.products), c.accumulation, static_cast<int>(c.dtype),
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", alone.device().str(), c.model,
+      c.optimizer, to_text(c.data), to_text(c.products), c.accumulation, static_cast<int>(c.dtype),
       c.precision ? static_cast<int>(c.precision->compute) : -1,
       c.precision ? static_cast<int>(c.precision->master) : -1,
       c.precision ? static_cast<int>(c.precision->reduce) : -1, c.batch_size, c.num_steps, c.clip_norm,
-      c.recompute, c.gpu_forms, c.own_gathers, c.norm_every, c.fused != nullptr, c.graph);
+      c.recompute, c.gpu_forms, c.own_gathers, c.norm_every, c.fused != nullptr, c.adds_gradients, c.graph);
   const auto found = trained.find(key);
   return found == trained.end() ? trained[key] = train(c, "single", alone) : found->second;
 }

@@ -65,8 +65,10 @@ TEST(Plan, SaysWhereFusedKernelsCannotRun) {
   EXPECT_EQ(fused("gpt2", "bf16", true),
             "fused kernels are a GPU's, and these ranks compute on the CPU; take kernels torch");
   EXPECT_EQ(fused("gpt2", "fp32", false), "fused kernels compute in bf16, not in fp32; take kernels torch");
-  EXPECT_EQ(fused("resnet", "bf16", false),
-            "fused kernels are those of language models, and resnet is none; take kernels torch");
+  EXPECT_EQ(fused("resnet", "bf16", false), "");
+  for (const char* model : {"{resnet: {batch_norm: sync}}", "{resnet: {batch_norm: frozen}}", "mlp"})
+    EXPECT_THAT(fused(model, "bf16", false), ::testing::HasSubstr("of resnet with batch_norm local, and "))
+        << model;
 }
 
 TEST(Plan, SaysWhereProductsCannotBeFp8) {

@@ -164,6 +164,7 @@ ModelTable resnet_table(const Options& options) {
   add_stem(table, shape);
   for (const auto& block : shape.blocks)
     add_residual(table, block, frozen ? static_cast<double>(shape.blocks.size()) : 1);
+  table.has_local_norms = options.at("batch_norm") == "local";
   if (options.at("batch_norm") == "sync") add_sums_over_ranks(table, shape);
   const auto in = static_cast<double>(shape.features), out = static_cast<double>(shape.classes);
   GroupSpec head{"head",
