@@ -110,7 +110,8 @@ if(NOT SHARDMARK_ANALYSIS_ONLY)
     target_compile_definitions(${name} PRIVATE ${_paths} FAKE_NVML="$<TARGET_FILE:fake_nvml>")
   endfunction()
   # It compiles CUDA texts as C++, with CUDA's words as macros.
-  set_source_files_properties(tests/mpi/kernels_test.cpp tests/mpi/fused_strategies_test.cpp tests/mpi/fp8_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(tests/mpi/kernels_test.cpp tests/mpi/fused_strategies_test.cpp tests/mpi/fp8_test.cpp
+    tests/mpi/cross_entropy_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_rank_tests(rank_tests ${_mpi})
   foreach(source ${_mpi})
     get_filename_component(name ${source} NAME_WE)

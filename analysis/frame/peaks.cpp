@@ -64,7 +64,7 @@ void add_low_peak(MergedPoint& merged, double best) {
 // Whether the point says nothing of the speed of fp8. A device without such products has no peak of them.
 bool is_emulated(const MergedPoint& merged) {
   const TrainingPoint& t = merged.point.training;
-  return t.products.name == "fp8" && (std::isnan(merged.measures.peak_flops) || t.emulates_products());
+  return t.emulates_products() || (t.products.name == "fp8" && std::isnan(merged.measures.peak_flops));
 }
 
 // Half of attention's among them.

@@ -11,8 +11,8 @@
 //                    and that sum, added in float and rounded once
 //
 // Bytes per element: column_partials reads 2; gelu_backward reads 4 and writes 2, while torch's kernel and
-// the sum after it move 8; joined_partials reads and writes 2, while a copy and the sum after it move 6. The
-// partial sums are small: the number of parts is about what fills the GPU, not the number of rows.
+// the sum after it move 8; joined_partials reads 2 and writes 2, while a copy and the sum after it move 6.
+// The partial sums are small: the number of parts is about what fills the GPU, not the number of rows.
 //
 // A warp reads 32 adjacent packs, 512 bytes if kVector is 8. The 8 warps of a block read every 8th row of the
 // block's part and are added up in shared memory. What is summed is the rounded dz, as at::sum would do.

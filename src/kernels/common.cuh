@@ -1,6 +1,6 @@
 // What the CUDA texts of this folder share: bf16 by its bits, packs of elements that one instruction loads
-// (16 bytes if kVector is 8), and sums over a warp. The texts include nothing else, because NVRTC brings no
-// headers of its own. The host's tests compile the same texts as C++ (tests/mpi/emulated_gpu.h).
+// (16 bytes if kVector is 8), and sums over a warp and a block. The texts include nothing else, because NVRTC
+// brings no headers of its own. The host's tests compile the same texts as C++ (tests/mpi/emulated_gpu.h).
 #pragma once
 
 // Write this before a loop over an array that must stay in registers. It unrolls the loop, however long its

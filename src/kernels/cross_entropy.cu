@@ -4,6 +4,8 @@
 //   loss = log(sum over j of exp(x_j - M)) + M - x_t,   M = max over j of x_j
 //   x_j becomes p_j = exp(x_j - M) / sum;   x_t becomes p_t - 1 = -(sum over j != t of p_j);   padding 0
 //
+// Without targets, of a part of the classes, the "loss" is the log-sum-exp of the row, and x_j becomes p_j.
+//
 // The sum leaves the target out; the target's own term is added where it is needed. So p_t - 1 has the
 // relative error of a float before it is rounded, for any p_t (models/cross_entropy.cpp, Note [Rounded
 // probabilities]), and so does the loss when p_t is near 1.
@@ -31,14 +33,14 @@ __device__ inline Softmax merged(Softmax a, Softmax b) {
 
 // One block of at most 1,024 threads per row. logits is [rows, stride]; the first `classes` of a row count,
 // the rest is padding. stride is a multiple of kVector. Targets are below `classes`: every data source
-// refuses others when it reads them.
+// refuses others when it reads them. targets is nullptr if there are none.
 template <int kVector, int kPacks>
 __global__ void __launch_bounds__(1024)
     softmax_cross_entropy(Bf16* logits, const long long* targets, float* losses, int classes, int stride) {
   Bf16* const row = logits + static_cast<long long>(blockIdx.x) * stride;
-  const int target = static_cast<int>(targets[blockIdx.x]);
+  const int target = targets == nullptr ? -1 : static_cast<int>(targets[blockIdx.x]);
   const int threads = kPacks > 1 ? 1024 : blockDim.x;
-  const float of_target = to_float(row[target]), least = to_float(kNone);
+  const float least = to_float(kNone), of_target = target < 0 ? least : to_float(row[target]);
   const auto has_target = [&](int at) { return at <= target && target < at + kVector; };
   const auto place = [&](int part, int k) { return (part + k * threads + threadIdx.x) * kVector; };
   Pack<kVector> held[kPacks] = {};
@@ -81,7 +83,9 @@ __global__ void __launch_bounds__(1024)
   const float sum = others.sum * exp2_fast((others.largest - largest) * kLog2E);
   const float own = exp2_fast((of_target - largest) * kLog2E);
   if (threadIdx.x == 0)
-    losses[blockIdx.x] = of_target < largest ? logf(sum + own) + (largest - of_target) : log1pf(sum);
+    losses[blockIdx.x] = target < 0            ? logf(sum) + largest
+                         : of_target < largest ? logf(sum + own) + (largest - of_target)
+                                               : log1pf(sum);
   const float offset = largest * kLog2E + log2f(sum + own);  // p = 2^(x log2(e) - offset)
   const Bf16 of_row = to_bf16(-sum / (sum + own));
   for (int part = 0; part * kVector < stride; part += packs) {

@@ -3,20 +3,19 @@
 //
 //   fp8_largest       the largest magnitude in x, or in each row and in each column
 //   fp8_round         code = round(x / scale), scale = largest magnitude / largest number of the type
-//   fp8_round_blocks  the same with a scale for each 32 numbers of a row, and of a column: the power of two
-//   by
-//                     which the largest of them gets the type's largest exponent
+//   fp8_round_blocks  the same with a scale for each 32 numbers of a row, and of a column: a power of
+//                     two that gives the largest of them the largest exponent of the type
 //
 // Bytes per element: fp8_largest reads 2; the others read 2 and write 1 for each form. torch's operations (a
 // copy in float, magnitudes, their maximum, a quotient, a limit, the code, a transposed copy) move more than
 // 40.
 //
 // All kernels take blocks of 256 threads and a grid of columns / 64 x rows / 64, rounded up: a block has a
-// tile of 64 x 64 elements, and a thread has 16 adjacent ones of a row. rows and columns are multiples of 16.
-// The magnitudes of floats are compared as integers, which is their order, so that the order in which blocks
-// add theirs does not matter. A NaN is larger than all numbers then, as in torch. Sources: Micikevicius et
-// al. 2022, "FP8 Formats for Deep Learning", table 1; Open Compute Project, "Microscaling Formats (MX)
-// Specification" 1.0, section 6.3, for scales of blocks.
+// tile of 64 x 64 elements, and a thread has 16 adjacent ones of a row. rows and columns are multiples of 16,
+// or of 32 for blocks. The magnitudes of floats are compared as integers, which is their order, so that the
+// order in which blocks add theirs does not matter. A NaN is larger than all numbers then, as in torch.
+// Sources: Micikevicius et al. 2022, "FP8 Formats for Deep Learning", table 1; Open Compute Project,
+// "Microscaling Formats (MX) Specification" 1.0, section 6.3, for scales of blocks.
 #include "kernels/common.cuh"
 
 constexpr int kSide = 64, kRun = 16;  // of a tile, and of a thread

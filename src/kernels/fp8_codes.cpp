@@ -10,7 +10,6 @@ namespace {
 
 constexpr int64_t kTile = 64, kThreadsOfTile = 256, kMultiple = 16;
 constexpr int64_t kMostTiles = 65535;  // of a grid in y
-constexpr int64_t kBlock = 32;
 
 std::array<int64_t, 2> tiles_of(const at::Tensor& x) {
   return {(x.size(1) + kTile - 1) / kTile, (x.size(0) + kTile - 1) / kTile};
@@ -32,7 +31,7 @@ bool fits_fp8_kernels(const at::Tensor& x) {
 }
 
 bool fits_fp8_blocks(const at::Tensor& x) {
-  return fits_fp8_kernels(x) && x.size(0) % kBlock == 0 && x.size(1) % kBlock == 0;
+  return fits_fp8_kernels(x) && x.size(0) % kFp8Block == 0 && x.size(1) % kFp8Block == 0;
 }
 
 LargestMagnitudes largest_magnitudes(const Kernels& kernels, const at::Tensor& x, bool by_line) {
@@ -77,7 +76,7 @@ Fp8Codes fp8_codes_of_blocks(const Kernels& kernels, const at::Tensor& x, at::Sc
   const auto lines_of = [&](bool is_wanted, int64_t lines, int64_t size) {
     if (!is_wanted) return Fp8Lines{};
     return Fp8Lines{at::empty({lines, size}, x.options().dtype(type)),
-                    at::empty({lines, size / kBlock}, x.options().dtype(at::kFloat))};
+                    at::empty({lines, size / kFp8Block}, x.options().dtype(at::kFloat))};
   };
   const Fp8Codes result{lines_of(wanted.rows, rows, columns), lines_of(wanted.columns, columns, rows)};
   (*kernels)(

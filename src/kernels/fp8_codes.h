@@ -25,7 +25,8 @@ struct Fp8Codes {
 // four million rows.
 bool fits_fp8_kernels(const at::Tensor& x);
 
-// The same for scales of blocks: both sizes are multiples of 32.
+// The same for scales of blocks: both sizes are multiples of a block.
+inline constexpr int64_t kFp8Block = 32;
 bool fits_fp8_blocks(const at::Tensor& x);
 
 // Largest magnitudes of all rows and columns (by_line), or of the matrix.

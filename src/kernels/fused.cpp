@@ -148,8 +148,7 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
     const at::Tensor h = added ? at::empty_like(in) : in, y = at::empty_like(in);
     const at::Tensor rstd = at::empty({rows}, x.options().dtype(at::kFloat));
     const at::Tensor mean = bias ? at::empty_like(rstd) : at::Tensor(), shift = bias.value_or(at::Tensor());
-    if (rows == 0) {
-    } else if (bias && channels <= kMostOfWarp) {
+    if (rows > 0 && bias && channels <= kMostOfWarp) {
       const int64_t vector = vector_for(channels, {in, residual, weight, shift});
       (*kernels)({"layer_norm.cu",
                   fmt::format("layer_norm_forward<{}, {}>", channels, vector),
@@ -157,7 +156,7 @@ struct FusedNorm : torch::autograd::Function<FusedNorm> {
                   kThreads},
                  data(in), data(residual), data(weight), data(shift), data(h), data(y), data(mean),
                  data(rstd), rows, static_cast<float>(epsilon));
-    } else {
+    } else if (rows > 0) {
       const RowOfBlock row(channels, {in, residual, weight, shift});
       (*kernels)({"row_norm.cu", row.kernel("row_norm_forward", bias.has_value()), {rows, 1}, row.threads},
                  data(in), data(residual), data(weight), data(shift), data(h), data(y), data(mean),
@@ -485,7 +484,7 @@ at::Tensor softmax_cross_entropy(const Kernels& kernels, const at::Tensor& logit
   const int64_t threads = std::clamp<int64_t>(quotient_up(stride, 32 * vector) * 32, 32, 1024);
   const int64_t packs = std::min(quotient_up(stride, threads * vector), kMostPacks);
   at::Tensor losses = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
-  const at::Tensor classes_of_rows = targets.contiguous();
+  const at::Tensor classes_of_rows = contiguous(targets);
   (*kernels)({"cross_entropy.cu",
               fmt::format("softmax_cross_entropy<{}, {}>", vector, packs),
               {logits.size(0), 1},
@@ -493,6 +492,10 @@ at::Tensor softmax_cross_entropy(const Kernels& kernels, const at::Tensor& logit
              data(logits), data(classes_of_rows), data(losses), static_cast<int>(classes),
              static_cast<int>(stride));
   return losses;
+}
+
+at::Tensor softmax_in_place(const Kernels& kernels, const at::Tensor& logits, int64_t classes) {
+  return softmax_cross_entropy(kernels, logits, {}, classes);
 }
 
 // Elements at the end that do not fill a pack are updated by a launch of their own.

@@ -74,6 +74,10 @@ std::vector<at::Tensor> fused_projection_in_three(const Kernels& kernels, const 
 at::Tensor softmax_cross_entropy(const Kernels& kernels, const at::Tensor& logits, const at::Tensor& targets,
                                  int64_t classes);
 
+// The same for a part of the classes, without targets: returns the log-sum-exp of each row in float, and the
+// rows' softmax overwrites the logits; padding becomes 0.
+at::Tensor softmax_in_place(const Kernels& kernels, const at::Tensor& logits, int64_t classes);
+
 // Flat memory; all tensors have the same length. Gradients and copy are bf16, the others fp32.
 struct AdamWMemory {
   at::Tensor parameters, gradients, first_moments, second_moments, copy;

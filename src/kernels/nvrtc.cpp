@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -118,9 +119,10 @@ class GpuKernels final : public KernelLauncher {
   // Every point of a sweep has a launcher of its own, so that what is compiled is kept for the process.
   cudaKernel_t compiled(const KernelLaunch& launch) const {
     static std::mutex mutex;
-    static std::map<std::pair<int, std::string>, cudaKernel_t> kernels;  // by GPU and name
+    static std::map<std::tuple<int, std::string, std::string>, cudaKernel_t>
+        kernels;  // by GPU, text and name
     const std::lock_guard lock(mutex);
-    cudaKernel_t& found = kernels[{gpu_.index(), launch.kernel}];
+    cudaKernel_t& found = kernels[{gpu_.index(), launch.text, launch.kernel}];
     if (found != nullptr) return found;
     const int version =
         10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);

@@ -12,6 +12,8 @@
 #include "kernels/common.cuh"
 
 __device__ inline float sigmoid(float x) { return __fdividef(1, 1 + __expf(-x)); }
+// By the same operations in forward and backward.
+__device__ inline float weighted_row(float weight, float gated, float up) { return weight * gated * up; }
 
 // Launch with any number of blocks. n is the number of elements, a multiple of kVector.
 template <int kVector>
@@ -55,7 +57,7 @@ __global__ void __launch_bounds__(256) weighted_swiglu_forward(const Bf16* weigh
     const long long at = begin + column;
     const Pack<kVector> g = load<kVector>(gate + at), u = load<kVector>(up + at);
     float out[kVector];
-    for (int i = 0; i < kVector; ++i) out[i] = r * g[i] * sigmoid(g[i]) * u[i];
+    for (int i = 0; i < kVector; ++i) out[i] = weighted_row(r, g[i] * sigmoid(g[i]), u[i]);
     store(y + at, rounded(out));
   }
 }
@@ -77,7 +79,7 @@ __global__ void __launch_bounds__(256)
     for (int i = 0; i < kVector; ++i) {
       const float s = sigmoid(g[i]), gated = g[i] * s;
       of_weight[0] += d[i] * gated * u[i];
-      hidden[i] = r * gated * u[i];
+      hidden[i] = weighted_row(r, gated, u[i]);
       of_up[i] = r * d[i] * gated;
       of_gate[i] = r * d[i] * u[i] * s * (1 + g[i] * (1 - s));
     }

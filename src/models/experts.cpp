@@ -1,5 +1,6 @@
 // The MLPs of a mixture of experts: tokens are sorted by expert, and the MLPs of all experts are grouped
-// matrix products (Gale et al. 2022, "MegaBlocks": no token is dropped, and none is padded).
+// matrix products (Gale et al. 2022, "MegaBlocks": no token is dropped, and none is padded). With fp8 each
+// expert has products of its own.
 //
 // Note [Weights inside]: the router's weight of a choice is applied before w2 instead of after it, which
 // gives the same number. In backward, the gradient of a weight is then the product of two tensors that are
@@ -53,25 +54,34 @@ at::Tensor grouped_gradient(const at::Tensor& a, const at::Tensor& b, const at::
 // Rows [M, N] of experts, as factors of their products.
 struct ExpertRows {
   at::Tensor all;
-  // With fp8 instead: those of each expert, rounded. Rows of zeros are added to a multiple of 16.
+  // With fp8 instead: those of each expert, rounded. Rows of zeros are added up to a multiple.
   std::vector<Fp8Matrix> rounded;
+
+  // What the gradients of weights need.
+  ExpertRows by_columns() const {
+    ExpertRows columns = *this;
+    for (Fp8Matrix& one : columns.rounded) one.rows = {};
+    return columns;
+  }
 };
 
 // The products of experts. With fp8, those of each expert are the products of a linear layer: its rows and
 // its weights are matrices with scales of their own.
 class ExpertProducts {
  public:
-  ExpertProducts(const Fp8* fp8, const at::Tensor& ends) : fp8_(fp8), ends_(ends) {
-    if (fp8_ != nullptr) bounds_ = bounds(ends);
+  // bounds: those of forward, for backward. With fp8, forward copies them to the host, which waits.
+  ExpertProducts(const Fp8* fp8, const at::Tensor& ends, std::vector<int64_t> of_forward = {})
+      : fp8_(fp8), ends_(ends), bounds_(std::move(of_forward)) {
+    if (fp8_ != nullptr && bounds_.empty()) bounds_ = bounds(ends);
   }
+  const std::vector<int64_t>& host_bounds() const { return bounds_; }
 
   ExpertRows rows(const at::Tensor& x, Holds holds, WantedLines wanted) const {
     if (fp8_ == nullptr) return {x, {}};
-    constexpr int64_t kMultiple = 16;  // so that products of the device add up over whole packs
     ExpertRows rows;
     for (int64_t e = 0; e < num_experts(); ++e) {
       const at::Tensor own = x.narrow(0, bounds_[e], count(e));
-      const int64_t missing = (kMultiple - count(e) % kMultiple) % kMultiple;
+      const int64_t missing = missing_to(fp8_multiple(*fp8_), count(e));
       const at::Tensor padded = missing == 0 ? own : at::constant_pad_nd(own, {0, 0, 0, missing});
       rows.rounded.push_back(fp8_matrix(*fp8_, padded, holds, wanted, fp8_largest(*fp8_, padded)));
     }
@@ -82,7 +92,7 @@ class ExpertProducts {
   at::Tensor product(const ExpertRows& rows, const at::Tensor& weights, bool transposed) const {
     const at::Tensor as_right = transposed ? weights.transpose(1, 2) : weights;
     if (fp8_ == nullptr) return grouped_product(rows.all, as_right, ends_);
-    std::vector<at::Tensor> products;
+    at::Tensor products = at::empty({bounds_.back(), as_right.size(2)}, weights.options());
     for (int64_t e = 0; e < num_experts(); ++e) {
       if (count(e) == 0) continue;
       const at::Tensor own = weights[e];
@@ -95,13 +105,14 @@ class ExpertProducts {
     return products.empty() ? at::zeros({0, as_right.size(2)}, weights.options()) : at::cat(products);
   }
 
-  // a^T b over the rows of each expert, [E, N of a, N of b].
-  at::Tensor gradient(const ExpertRows& a, const ExpertRows& b, at::ScalarType type) const {
+  // a^T b over the rows of each expert: the gradient of its weights, [E, N of a, N of b].
+  at::Tensor gradient(const ExpertRows& a, const ExpertRows& b, const at::Tensor& weights) const {
     if (fp8_ == nullptr) return grouped_gradient(a.all, b.all, ends_);
-    std::vector<at::Tensor> products;
+    const at::Tensor products = at::empty(weights.sizes(), weights.options());
     for (int64_t e = 0; e < num_experts(); ++e)
-      products.push_back(fp8_product(*fp8_, a.rounded[e].columns, b.rounded[e].columns, type));
-    return at::stack(products);
+      products[e].copy_(
+          fp8_product(*fp8_, a.rounded[e].columns, b.rounded[e].columns, weights.scalar_type()));
+    return products;
   }
 
  private:
@@ -148,6 +159,7 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     const at::Tensor up = products.product(rows, w3, /*transposed=*/true);
     rows = {};
     ctx->save_for_backward({x, w1, w3, w2, weights, order, ends, gate, up, of_tokens.rows, of_tokens.begin});
+    ctx->saved_data["bounds"] = products.host_bounds();
     const at::Tensor weight = weights.flatten().index_select(0, order).unsqueeze(1);
     const at::Tensor hidden = model != nullptr && model->fused
                                   ? fused_weighted_swiglu(model->fused, gate, up, weight)
@@ -165,7 +177,8 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     const at::Tensor weight = weights.flatten().index_select(0, order).unsqueeze(1);
     DeferredGradients* const later = kept_deferred(ctx);
     const bool has_model = ctx->saved_data.count("model") > 0;
-    const ExpertProducts products(has_model ? fp8_of(kept_model(ctx)) : nullptr, ends);
+    const ExpertProducts products(has_model ? fp8_of(kept_model(ctx)) : nullptr, ends,
+                                  ctx->saved_data["bounds"].toIntVector());
     const Kernels fused = has_model ? kept_model(ctx).fused : Kernels();
     ExpertRows dy =
         products.rows(outputs[0].index_select(0, token), Holds::gradients, later == nullptr ? kBoth : kRows);
@@ -178,25 +191,21 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
     const auto inputs_of = [products](const at::Tensor& inputs) {
       return products.rows(inputs, Holds::values, kColumns);
     };
-    const auto gradient = [products, type = x.scalar_type()](const ExpertRows& of_outputs,
-                                                             const ExpertRows& inputs) {
-      return products.gradient(of_outputs, inputs, type);
-    };
-    const at::Tensor dw2 = later != nullptr ? at::Tensor() : gradient(dy, inputs_of(hidden));
+    const at::Tensor dw2 = later != nullptr ? at::Tensor() : products.gradient(dy, inputs_of(hidden), w2);
     dy = {};
     if (later == nullptr) hidden.reset();
     const ExpertRows dgate = products.rows(std::exchange(of_hidden.dgate, {}), Holds::gradients, kBoth);
     const ExpertRows dup = products.rows(std::exchange(of_hidden.dup, {}), Holds::gradients, kBoth);
     at::Tensor dw1, dw3;
-    const auto add_first_gradients = [=, x = x.detach()] {
+    const auto add_first_gradients = [=, x = x.detach(), dgate = dgate.by_columns(), dup = dup.by_columns()] {
       const ExpertRows rows = inputs_of(x.index_select(0, token));
-      w1.mutable_grad().add_(gradient(dgate, rows));
-      w3.mutable_grad().add_(gradient(dup, rows));
+      w1.mutable_grad().add_(products.gradient(dgate, rows, w1));
+      w3.mutable_grad().add_(products.gradient(dup, rows, w3));
     };
     if (later != nullptr) {
       later->push_back([=, dy = outputs[0]] {
         const ExpertRows of_copies = products.rows(dy.index_select(0, token), Holds::gradients, kColumns);
-        w2.mutable_grad().add_(gradient(of_copies, inputs_of(hidden)));
+        w2.mutable_grad().add_(products.gradient(of_copies, inputs_of(hidden), w2));
         add_first_gradients();
       });
     } else if (ctx->saved_data.count("region") > 0) {
@@ -205,7 +214,7 @@ struct ExpertsFunction : torch::autograd::Function<ExpertsFunction> {
       });
     } else {
       const ExpertRows rows = inputs_of(x.index_select(0, token));
-      dw1 = gradient(dgate, rows), dw3 = gradient(dup, rows);
+      dw1 = products.gradient(dgate, rows, w1), dw3 = products.gradient(dup, rows, w3);
     }
     const at::Tensor rows = products.product(dgate, w1, /*transposed=*/false)
                                 .add_(products.product(dup, w3, /*transposed=*/false));

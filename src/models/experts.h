@@ -31,7 +31,8 @@ Routing routed_to(const at::Tensor& choices, const at::Tensor& logits);
 // For tokens x [N, C]: the sum over a token's choices of weight w2 (silu(w1 x) (w3 x)), with w1 and w3 [E, I,
 // C] and w2 [E, C, I]. Backward keeps x, and w1 x and w3 x of every copy. `model`: its backward may come in
 // two parts, and the gradients of w1, w3 and w2 are then computed in the second; nullptr: backward is in one
-// part. In a tensor-parallel region, those of w1 and w3 are computed while the gradient of x is summed.
+// part. In a tensor-parallel region, those of w1 and w3 are computed while the gradient of x is summed. With
+// Model::fp8, forward waits until the host knows how many tokens each expert has.
 at::Tensor experts(const LayerInput& in, const at::Tensor& w1, const at::Tensor& w3, const at::Tensor& w2,
                    const Routing& routing, const Model* model = nullptr);
 

@@ -14,7 +14,7 @@ namespace {
 // The largest numbers of the types, which are 1.75 times 2 to the power of their largest exponent.
 constexpr double kLargestE4m3 = 448, kLargestE5m2 = 57344;
 constexpr int64_t kLargestExponentE4m3 = 8, kLargestExponentE5m2 = 15;
-constexpr int64_t kBlock = 32;
+constexpr int64_t kPack = 16;  // numbers of 8 bits that cuBLAS reads at once
 
 at::ScalarType type_of(const Fp8& fp8, Holds holds) {
   return holds == Holds::gradients ? fp8.gradients : at::kFloat8_e4m3fn;
@@ -37,15 +37,22 @@ Fp8Lines rounded(const at::Tensor& x, at::ScalarType type, const at::Tensor& lar
 // of two by which the block's largest number gets the type's largest exponent. Numbers above the type's
 // largest one become that one. A block with a number that is not finite has no scale.
 Fp8Lines rounded_by_block(const at::Tensor& x, at::ScalarType type) {
-  constexpr int64_t kLeastExponent = -127, kMostExponent = 127;  // of a scale, in 8 bits
-  const int64_t size = x.size(-1), padding = (kBlock - size % kBlock) % kBlock;
-  const at::Tensor blocks = at::constant_pad_nd(widened(x), {0, padding}).unflatten(-1, {-1, kBlock});
+  constexpr int64_t kLeastExponent = -127, kMostExponent = 127, kNoExponent = 255;  // of a scale, in 8 bits
+  const int64_t size = x.size(-1);
+  const at::Tensor blocks =
+      at::constant_pad_nd(widened(x), {0, missing_to(kFp8Block, size)}).unflatten(-1, {-1, kFp8Block});
   const at::Tensor most = blocks.abs().amax({-1}, /*keepdim=*/true);
   const int64_t largest = type == at::kFloat8_e4m3fn ? kLargestExponentE4m3 : kLargestExponentE5m2;
-  // frexp gives a fraction from 0.5 on.
-  const at::Tensor exponent =
-      std::get<1>(at::frexp(most)).sub(1 + largest).clamp_(kLeastExponent, kMostExponent);
-  const at::Tensor scale = at::ldexp(at::ones_like(most), exponent) + (most - most);
+  // frexp gives a fraction from 0.5 on. A power of two is exact as a number of 8 bits, of which the last is
+  // none.
+  const at::Tensor exponent = std::get<1>(at::frexp(most))
+                                  .sub(1 + largest)
+                                  .clamp_(kLeastExponent, kMostExponent)
+                                  .sub_(kLeastExponent);
+  const at::Tensor scale = at::where(at::isfinite(most), exponent, kNoExponent)
+                               .to(at::kByte)
+                               .view(at::kFloat8_e8m0fnu)
+                               .to(most.scalar_type());
   const double limit = largest_of(type);
   const at::Tensor codes = at::div(blocks, scale).clamp_(-limit, limit).to(type);
   return {codes.flatten(-2).narrow(-1, 0, size), scale.squeeze(-1)};
@@ -57,16 +64,14 @@ at::Tensor scaled_back(const Fp8& fp8, const Fp8Lines& lines) {
   at::Tensor values =
       codes.to(scale.scalar_type(), /*non_blocking=*/false, /*copy=*/false, at::MemoryFormat::Contiguous);
   if (fp8.scaling != Fp8::Scaling::block) return values.mul_(scale);
-  return values.mul_(scale.repeat_interleave(kBlock, -1).narrow(-1, 0, codes.size(-1)));
+  return values.mul_(scale.repeat_interleave(kFp8Block, -1).narrow(-1, 0, codes.size(-1)));
 }
 
-// cuBLAS wants lines of both factors in multiples of 16 bytes, and no block that ends early.
 bool is_native(const Fp8& fp8, const at::Tensor& left, const at::Tensor& right, at::ScalarType type) {
-  constexpr int64_t kMultiple = 16;
-  const bool by_block = fp8.scaling == Fp8::Scaling::block;
-  return type == at::kBFloat16 &&
-         (by_block ? has_mxfp8_products(left.device()) : has_fp8_products(left.device())) &&
-         left.size(1) % (by_block ? kBlock : kMultiple) == 0 && right.size(0) % kMultiple == 0;
+  const bool has_product = fp8.scaling == Fp8::Scaling::block ? has_mxfp8_products(left.device())
+                                                              : has_fp8_products(left.device());
+  return type == at::kBFloat16 && has_product && left.size(1) % fp8_multiple(fp8) == 0 &&
+         right.size(0) % kPack == 0;
 }
 
 bool has_kernels(const Fp8& fp8, const at::Tensor& x) {
@@ -83,6 +88,8 @@ std::optional<Fp8> fp8_of(const Choice& products) {
              products.options.at("gradients") == "e4m3" ? at::kFloat8_e4m3fn : at::kFloat8_e5m2,
              {}};
 }
+
+int64_t fp8_multiple(const Fp8& fp8) { return fp8.scaling == Fp8::Scaling::block ? kFp8Block : kPack; }
 
 LargestMagnitudes fp8_largest(const Fp8& fp8, const at::Tensor& x) {
   if (x.numel() == 0 || fp8.scaling == Fp8::Scaling::block) return {};
@@ -127,24 +134,25 @@ at::Tensor fp8_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& r
 }
 
 at::Tensor fp8_native_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& right) {
-  // Sums of gradients are kept in full precision; those of outputs may be rounded to 14 bits on the way.
-  const bool is_forward = left.holds == Holds::values && right.holds == Holds::values;
+  const bool by_block = fp8.scaling == Fp8::Scaling::block;
+  // Sums of gradients are kept in full precision; those of outputs may be rounded to 14 bits on the way,
+  // which products with scales of blocks do not offer.
+  const bool is_rounded = !by_block && left.holds == Holds::values && right.holds == Holds::values;
   const auto scale_of = [&](const Fp8Factor& factor, bool is_right) {
     const at::Tensor& scale = factor.lines.scale;
-    if (fp8.scaling == Fp8::Scaling::block) return tiled_exponents(scale);
+    if (by_block) return tiled_exponents(scale);
     return fp8.scaling == Fp8::Scaling::row && is_right ? scale.t() : scale;
   };
   return at::_scaled_mm(left.lines.codes.contiguous(), right.lines.codes.contiguous().t(),
                         scale_of(left, false), scale_of(right, true), /*bias=*/std::nullopt,
-                        /*scale_result=*/std::nullopt, at::kBFloat16, /*use_fast_accum=*/is_forward);
+                        /*scale_result=*/std::nullopt, at::kBFloat16, /*use_fast_accum=*/is_rounded);
 }
 
 // In a tile, the scales of lines l, l + 32, l + 64 and l + 96 are next to each other: 4 x 4 bytes.
 at::Tensor tiled_exponents(const at::Tensor& scales) {
   constexpr int64_t kLines = 128, kBlocks = 4, kInterleaved = 32;
-  const auto missing = [](int64_t size, int64_t multiple) { return (multiple - size % multiple) % multiple; };
   const at::Tensor padded = at::constant_pad_nd(
-      scales, {0, missing(scales.size(1), kBlocks), 0, missing(scales.size(0), kLines)}, 1);
+      scales, {0, missing_to(kBlocks, scales.size(1)), 0, missing_to(kLines, scales.size(0))}, 1);
   return padded.to(at::kFloat8_e8m0fnu)
       .view({-1, kLines / kInterleaved, kInterleaved, padded.size(1) / kBlocks, kBlocks})
       .permute({0, 3, 2, 1, 4})

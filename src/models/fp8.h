@@ -42,6 +42,11 @@ struct Fp8Matrix {
   Fp8Factor rows, columns;
 };
 
+// A product of the device adds up over a multiple of this many numbers.
+int64_t fp8_multiple(const Fp8& fp8);
+// How many are missing to a multiple.
+inline int64_t missing_to(int64_t multiple, int64_t size) { return (multiple - size % multiple) % multiple; }
+
 // The largest magnitudes that scales follow from. By block there are none: rounding finds them.
 LargestMagnitudes fp8_largest(const Fp8& fp8, const at::Tensor& x);
 // Rounds x [M, K]. What is not wanted is left undefined, and so may be its part of `largest`.
@@ -52,7 +57,7 @@ Fp8Matrix fp8_matrix(const Fp8& fp8, const at::Tensor& x, Holds holds, WantedLin
 at::Tensor fp8_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& right, at::ScalarType type);
 
 // The same by a product of the device in bf16. The right factor holds values, N is a multiple of 16, and K of
-// 16, or of 32 where blocks have scales. CPUs have one with a scale for each matrix, which is no faster than
+// fp8_multiple(). CPUs have one with a scale for each matrix, which is no faster than
 // the emulated form.
 at::Tensor fp8_native_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& right);
 

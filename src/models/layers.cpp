@@ -31,7 +31,7 @@ struct OfProduct : torch::CustomClassHolder {
 
   // Leaves the gradients of the parameters for later, if that is to be, and returns whether it is. In a
   // tensor-parallel region they are computed while dx is summed over ranks, and if backward comes in two
-  // parts, in the second. kept: the input, undefined if the region gathers it again.
+  // parts, in the second. kept: what `add` is given if the region does not gather the input again.
   bool leaves(const at::Tensor& dx, const at::Tensor& kept, const TensorRegion::AddGradients& add) const {
     if (region && dx.defined()) {
       region->leave([=](const at::Tensor& again) { add(again.defined() ? again : kept); });
@@ -117,8 +117,8 @@ struct SplitProduct : torch::autograd::Function<SplitProduct> {
 
 // The same with factors that are rounded to 8 bits (models/fp8.h). An input is rounded once for all layers
 // that read it, by rows for forward and by columns for the gradients of weights, so that backward keeps one
-// byte of an element. The gradient of an output is rounded once for both products of backward. A weight is
-// rounded for each of its two products.
+// byte of an element; or each layer rounds it once more, if it is gathered again. The gradient of an output
+// is rounded once for both products of backward. A weight is rounded for each of its two products.
 struct Fp8Product : torch::autograd::Function<Fp8Product> {
   static constexpr WantedLines kRows = {true, false}, kColumns = {false, true};
 

@@ -2,9 +2,12 @@
 // backward.
 #include "models/parallel.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
+#include "kernels/fused.h"
 
 namespace shardmark {
 
@@ -202,6 +205,58 @@ struct CrossEntropyOverRanks : torch::autograd::Function<CrossEntropyOverRanks> 
   }
 };
 
+// The same with 2 bytes for each logit: in bf16 the softmax of a rank's own logits takes their memory, and
+// backward multiplies it by the rank's share of the sum of exponentials, by which it becomes the gradient.
+// `own` of the logits are words, the rest is padding. The target's probability less 1 is computed from its
+// logarithm, because it would have no correct digit beside 1 in bf16.
+struct RoundedCrossEntropyOverRanks : torch::autograd::Function<RoundedCrossEntropyOverRanks> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
+                            int64_t first, int64_t own, const c10::intrusive_ptr<OfModel>& of) {
+    const at::Tensor p = logits.detach();
+    const OwnTokenIds of_targets(targets, first, own);
+    const at::Tensor index = of_targets.index.unsqueeze(1);
+    const at::Tensor of_target =
+        p.gather(1, index).squeeze(1).to(at::kFloat).masked_fill_(of_targets.is_elsewhere, 0);
+    const at::Tensor log_sum =
+        of->model.fused ? softmax_in_place(of->model.fused, p, own) : softmax_in_place(p, own);
+    const at::Tensor parts = gathered(*of, at::stack({log_sum, of_target})).view({-1, 2, logits.size(0)});
+    const at::Tensor total = at::logsumexp(parts.select(1, 0), 0), losses = total - parts.select(1, 1).sum(0);
+    ctx->save_for_backward({p, (log_sum - total).exp_(), losses, index, of_targets.is_elsewhere});
+    return losses.mean();
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    const variable_list saved = ctx->get_saved_variables();
+    at::Tensor p = saved[0];
+    const at::Tensor &share = saved[1], &losses = saved[2], &index = saved[3], &is_elsewhere = saved[4];
+    const at::Tensor scale = outputs[0] / static_cast<double>(p.size(0));
+    p.mul_((share * scale).unsqueeze(1));
+    const at::Tensor of_target = (at::expm1(-losses) * scale).to(p.scalar_type()).unsqueeze(1);
+    p.scatter_(1, index, at::where(is_elsewhere.unsqueeze(1), p.gather(1, index), of_target));
+    return {p, {}, {}, {}, {}};
+  }
+
+ private:
+  // Replaces rows of logits by their softmax, in which padding is 0, and returns their log-sum-exp. A part of
+  // the rows at a time is computed in float.
+  static at::Tensor softmax_in_place(const at::Tensor& logits, int64_t own) {
+    constexpr int64_t kParts = 16;
+    const int64_t rows = logits.size(0), at_once = (rows + kParts - 1) / kParts;
+    logits.narrow(1, own, logits.size(1) - own).fill_(-std::numeric_limits<double>::infinity());
+    std::vector<at::Tensor> log_sums;
+    for (int64_t begin = 0; begin < rows; begin += at_once) {
+      const at::Tensor part = logits.narrow(0, begin, std::min(at_once, rows - begin));
+      const at::Tensor log_p = at::_log_softmax(part.to(at::kFloat), 1, /*half_to_float=*/false);
+      log_sums.push_back(std::get<0>(part.max(1)) - std::get<0>(log_p.max(1)));
+      part.copy_(log_p.exp_());
+    }
+    return at::cat(log_sums);
+  }
+  static at::Tensor softmax_in_place(const Kernels& fused, const at::Tensor& logits, int64_t own) {
+    return shardmark::softmax_in_place(fused, logits, own);
+  }
+};
+
 // Scores over a sharded vocabulary (target_scores()). Ranks exchange two more numbers for each token: the
 // largest logit, and whether it is the target's. If several ranks have equal maxima, the first one counts.
 at::Tensor scores_over_ranks(const OfModel& of, const at::Tensor& logits, const at::Tensor& targets,
@@ -256,10 +311,13 @@ at::Tensor loss_over_sharded_vocabulary(const Model& model, const at::Tensor& lo
                                         int64_t vocabulary) {
   const int64_t first = model.table().split.tensor_index * logits.size(1);
   const int64_t own = std::min(logits.size(1), vocabulary - first);  // without padding
+  ENSURE(batch.targets.defined(), "no rank has the logits of the whole vocabulary");
+  const at::Tensor targets = batch.targets.flatten();
+  if (logits.scalar_type() == at::kBFloat16 && !batch.wants_scores)
+    return RoundedCrossEntropyOverRanks::apply(logits, targets, first, own, over(model));
   // 16-bit logits are converted to float, because a sum over many classes needs it.
   const at::Tensor precise = logits.element_size() < 4 ? logits.to(at::kFloat) : logits;
-  ENSURE(batch.targets.defined(), "no rank has the logits of the whole vocabulary");
-  const at::Tensor targets = batch.targets.flatten(), in_vocabulary = precise.narrow(1, 0, own);
+  const at::Tensor in_vocabulary = precise.narrow(1, 0, own);
   if (batch.wants_scores) return scores_over_ranks(*over(model), in_vocabulary, targets, first);
   return CrossEntropyOverRanks::apply(in_vocabulary, targets, first, over(model));
 }

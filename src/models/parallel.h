@@ -81,7 +81,7 @@ at::Tensor own_rows(const Model& model, const at::Tensor& rows);
 at::Tensor embedded(const Model& model, const at::Tensor& table, const at::Tensor& ids);
 
 // The mean cross-entropy over targets, or their scores, for logits [N, V] of this rank's shard of a
-// vocabulary of `vocabulary` tokens.
+// vocabulary of `vocabulary` tokens. In bf16 the gradient takes the memory of the logits.
 at::Tensor loss_over_sharded_vocabulary(const Model& model, const at::Tensor& logits, const Batch& batch,
                                         int64_t vocabulary);
 

@@ -181,11 +181,12 @@ struct CutElements {
   double by_channel = 0, by_token = 0;
 };
 
-// The inputs of a block's linear layers, of which backward keeps a byte for each element if products are in 8
-// bits. `alone`: those that it keeps in the model's type otherwise, and for these products alone. The other
-// two: how many of each tensor-parallel ranks shard by channel.
+// What a block keeps in fp8, if its linear layers multiply so: their inputs. `alone`: those that are kept for
+// these products alone, and not in the model's type, too. `deferred`: which of the block's deferred_elements
+// are factors of these products. *_cut: how many of each tensor-parallel ranks shard by channel.
 struct ProductInputs {
-  double elements = 0, alone = 0, elements_cut = 0, alone_cut = 0;
+  double elements = 0, alone = 0, deferred = 0;
+  double elements_cut = 0, alone_cut = 0, deferred_cut = 0;
 };
 
 struct BlockSpec {

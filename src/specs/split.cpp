@@ -19,6 +19,16 @@
 namespace shardmark::specs {
 namespace {
 
+// The length of each rank's part of a dimension, or of one of its pieces. Long parts that may end anywhere
+// are whole tiles of a matrix product, because others are slow in 16 bits (Note [Aligned rows] in
+// models/cross_entropy.cpp); Megatron-LM pads its words for the same reason. Short ones would be mostly
+// padding.
+int64_t length_of_part(const Cut& cut, int64_t size, int64_t tensor) {
+  constexpr int64_t kTile = 64, kLong = 16 * kTile;
+  const int64_t each = (size + tensor - 1) / tensor;
+  return cut.units == 0 && each >= kLong ? (each + kTile - 1) / kTile * kTile : each;
+}
+
 // The shard of a parameter that one rank has. Parts are equally long, so that the last one may end in
 // padding.
 ParameterSpec part_of(ParameterSpec parameter, const Split& split) {
@@ -32,7 +42,7 @@ ParameterSpec part_of(ParameterSpec parameter, const Split& split) {
   const Cut& cut = *parameter.cut;
   int64_t& size = parameter.shape[static_cast<size_t>(cut.dim)];
   parameter.shard = TensorShard{cut.dim, cut.pieces, size, split.tensor, split.tensor_index};
-  size = cut.pieces * ((size / cut.pieces + split.tensor - 1) / split.tensor);
+  size = cut.pieces * length_of_part(cut, size / cut.pieces, split.tensor);
   return parameter;
 }
 
@@ -47,7 +57,8 @@ double part_of(double elements, const CutElements& cut, const Split& split) {
 ProductInputs part_of(const ProductInputs& inputs, const Split& split) {
   const auto context = static_cast<double>(split.context);
   return {.elements = part_of(inputs.elements, {.by_channel = inputs.elements_cut}, split) / context,
-          .alone = part_of(inputs.alone, {.by_channel = inputs.alone_cut}, split) / context};
+          .alone = part_of(inputs.alone, {.by_channel = inputs.alone_cut}, split) / context,
+          .deferred = part_of(inputs.deferred, {.by_channel = inputs.deferred_cut}, split) / context};
 }
 
 // Adds the calls of regions to a block, with elements per sample, in the order in which forward and
@@ -205,6 +216,7 @@ BlockSpec with_whole_experts(BlockSpec block) {
   const auto attention = std::find_if(block.regions.begin(), block.regions.end(),
                                       [](const Region& region) { return region.keys_values > 0; });
   const Region shared{attention->enters, attention->leaves, 0, tokens.shared_flops};
+  if (has_shared) block.product_inputs.alone += gathered;  // the experts keep the rank's own tokens
   block.regions.erase(attention + 1, block.regions.end());
   if (has_shared) block.regions.push_back(shared);
   block.activations_cut.by_token =
@@ -276,10 +288,9 @@ BlockSpec part_of(BlockSpec block, const Split& split) {
   block.product_inputs = part_of(block.product_inputs, split);
   if (ProductInputs& inputs = block.product_inputs; inputs.elements > 0)
     for (const Region& region : block.regions)
-      if (region.gathers_again(split)) {
-        inputs.elements -= static_cast<double>(region.enters) / context;
-        inputs.alone -= static_cast<double>(region.enters) / context;
-      }
+      if (region.gathers_again(split))
+        for (double* const all : {&inputs.elements, &inputs.alone, &inputs.deferred})
+          *all -= static_cast<double>(region.enters) / context;
   block.freed_elements /= tensor * context;
   block.deferred_elements = part_of(block.deferred_elements, block.deferred_cut, split) / context;
   block.made_at_once = part_of(block.made_at_once, block.made_cut, split);
@@ -353,7 +364,7 @@ std::string uncuttable(const ModelTable& table, int64_t tensor, bool shares_expe
       const int64_t units = parameter.cut->units,
                     size = parameter.shape[static_cast<size_t>(parameter.cut->dim)];
       if (units > 0 && units % tensor != 0) return fmt::format("{} {}", units, parameter.cut->what);
-      const int64_t each = (size + tensor - 1) / tensor;
+      const int64_t each = length_of_part(*parameter.cut, size, tensor);
       // Parts are equally long, so that only the end of the last one may be padding. A last part without
       // any element is refused.
       if (units == 0 && (tensor - 1) * each >= size)

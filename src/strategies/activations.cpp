@@ -18,8 +18,8 @@ class Activations {
         batch_(batch),
         masks_documents_(input.masks_documents),
         drops_in_context_(input.drops_in_context),
-        keeps_codes_(input.keeps_codes),
         element_(double(input.bytes.compute)),
+        code_(input.code_bytes),
         rounds_(input.bytes.compute < 4 && !input.bytes.scaled),
         largest_(input.model.blocks.size()),
         experts_(input.model.blocks.size()),
@@ -33,10 +33,10 @@ class Activations {
   double kept(int64_t b) const {
     const specs::BlockSpec& block = at(b);
     const specs::ProductInputs& inputs = block.product_inputs;
-    const double codes = keeps_codes_ ? inputs.elements - inputs.alone * element_ : 0;
-    return batch_ * ((block.activation_elements - block.logits) * element_ + block.logits * logit(b) +
+    const double codes = code_ > 0 ? inputs.elements * code_ - inputs.alone * element_ : 0;
+    return batch_ * ((block.activation_elements - block.logits) * element_ + block.logits * logit() +
                      block.indices * 8 + codes) +
-           (is_fused(b) && block.logits > 0 ? aligned_copy(b) : 0);
+           (rounds_ && block.logits > 0 && !has_own_words(b) ? aligned_copy(b) : 0);
   }
   // What forward leaves behind: all that backward needs, or the output alone. An output that was sent to
   // another stage is freed after it was sent, unless backward needs it (executor/executor.cpp).
@@ -44,11 +44,11 @@ class Activations {
     const bool is_freed = sends(b) && !(keeps && at(b).needs_output);
     return keeps ? kept(b) - (is_freed ? output(b) : 0) : is_freed ? 0 : output(b);
   }
-  // What a rank holds between the two parts of a backward. With products in 8 bits these are factors of the
-  // linear layers' products, but not those of experts.
+  // What a rank holds between the two parts of a backward.
   double between(int64_t b) const {
-    const bool are_codes = keeps_codes_ && at(b).product_inputs.elements > 0 && !at(b).expert_tokens;
-    return batch_ * at(b).deferred_elements * (are_codes ? 1 : element_) + at(b).made_at_once * element_;
+    const double codes = code_ > 0 ? at(b).product_inputs.deferred : 0;
+    return batch_ * ((at(b).deferred_elements - codes) * element_ + codes * code_) +
+           at(b).made_at_once * element_;
   }
   // What backward needs in addition to what forward has kept. The loss computes its gradients before those of
   // its block's parameters. A block of experts has the gradients of all its matrices at once, when it has
@@ -131,12 +131,11 @@ class Activations {
   const specs::BlockSpec& at(int64_t block) const { return model_.blocks[static_cast<size_t>(block)]; }
   // Whether the loss is computed over a sharded vocabulary.
   bool has_own_words(int64_t b) const { return model_.split.tensor > 1 && at(b).targets_of_cut > 0; }
-  bool is_fused(int64_t b) const { return rounds_ && !has_own_words(b); }
-  double logit(int64_t b) const { return is_fused(b) ? element_ : std::max(element_, 4.0); }
+  double logit() const { return rounds_ ? element_ : std::max(element_, 4.0); }
   double bytes_beside_logit(int64_t b) const {
-    if (is_fused(b)) return 0;
-    if (!has_own_words(b)) return 2 * logit(b);
-    return logit(b) + (element_ < logit(b) ? element_ : 0);
+    if (rounds_) return 0;
+    if (!has_own_words(b)) return 2 * logit();
+    return logit() + (element_ < logit() ? element_ : 0);
   }
   double parameter_bytes(int64_t block) const {
     const specs::ParameterSpec* largest = largest_[static_cast<size_t>(block)];
@@ -152,8 +151,9 @@ class Activations {
   const ModelTable& model_;
   std::vector<specs::Chunk> chunks_;
   double batch_;
-  bool masks_documents_, drops_in_context_, keeps_codes_;
+  bool masks_documents_, drops_in_context_;
   double element_;
+  double code_;  // bytes of an element in fp8; 0: products are in the model's type
   bool rounds_;  // logits and their gradients are in bf16
   // [block]: the largest parameter that it reads, except for those in the two lists below.
   std::vector<const specs::ParameterSpec*> largest_;

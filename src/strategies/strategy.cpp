@@ -34,6 +34,13 @@ double dropout_of(const Choice& model) {
   return dropout == nullptr ? 0 : dropout->get<double>();
 }
 
+// A scale of a block is a float, or a double in fp64.
+double code_bytes_of(const TrainingPoint& t) {
+  if (t.products.name != "fp8") return 0;
+  constexpr double kBlock = 32;
+  return t.products.options.at("scaling") == "block" ? 1 + (t.precision == "fp64" ? 8 : 4) / kBlock : 1;
+}
+
 StepInput input_of(const Point& point, const specs::StageTable& part, int64_t rank) {
   const TrainingPoint& t = point.training;
   const specs::Mesh mesh = specs::mesh_of(point);
@@ -54,7 +61,7 @@ StepInput input_of(const Point& point, const specs::StageTable& part, int64_t ra
           /*own_gathers=*/t.gathers == "own",
           /*fused_update=*/t.kernels == "fused" && t.optimizer.name == "adamw" && mesh.ranks_per_copy() == 1,
           /*drops_in_context=*/t.context > 1 && dropout_of(t.model) > 0,
-          /*keeps_codes=*/t.products.name == "fp8"};
+          code_bytes_of(t)};
 }
 
 // " (tensor 2 x pipeline 4)"
@@ -93,9 +100,9 @@ std::vector<specs::Chunk> StepInput::all_chunks() const {
 }
 
 StepInput StepInput::with(const ModelTable& regrouped) const {
-  return {regrouped,   ranks,        accumulation,    bytes, optimizer_elements, options, norm,
-          rank,        recompute,    masks_documents, mesh,  all_chunks(),       order,   samples,
-          own_gathers, fused_update, drops_in_context};
+  return {regrouped,   ranks,        accumulation,     bytes,     optimizer_elements, options, norm,
+          rank,        recompute,    masks_documents,  mesh,      all_chunks(),       order,   samples,
+          own_gathers, fused_update, drops_in_context, code_bytes};
 }
 
 std::vector<int64_t> bounds_of_parts(const Point& point) {

@@ -29,7 +29,7 @@ struct StepInput {
   bool own_gathers = false;               // parameters are gathered on a communicator of their own
   bool fused_update = false;              // one pass: Note [Update in one pass] (replica.h)
   bool drops_in_context = false;          // dropout on context ranks, whose attention uses one T x T mask
-  bool keeps_codes = false;               // linear layers of blocks keep their inputs in 8 bits
+  double code_bytes = 0;                  // of an element of linear layers' inputs that is kept in fp8
 
   ProcessGroup all() const { return process_group(ranks); }
   // Process groups of `size` neighbours each, among the ranks that have the same part of the model.

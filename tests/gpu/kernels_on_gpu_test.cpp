@@ -85,8 +85,9 @@ TEST_F(FusedKernelsOnGpu, ProductsOfEightBitsEqualEmulatedOnes) {
 // Experts' tokens are no multiples of 16, and one expert has none.
 TEST_F(FusedKernelsOnGpu, ExpertsMultiplyEightBitsAsOnTheCpu) {
   at::manual_seed(10);
-  const at::Tensor logits = at::randn({50, 4}).index_fill_(1, at::tensor({int64_t{2}}), -9),
-                   x = at::randn({50, 64}), dy = at::randn({50, 64});
+  const at::Tensor logits = at::randn({50, 4}), x = at::randn({50, 64}), dy = at::randn({50, 64});
+  const at::Tensor choices =
+      at::stack({at::arange(50, at::kLong).remainder(2), at::full({50}, 3, at::kLong)}, 1);
   const std::vector<at::Tensor> weights = {at::randn({4, 32, 64}) * 0.2, at::randn({4, 32, 64}) * 0.2,
                                            at::randn({4, 64, 32}) * 0.2};
   const auto results = [&](at::Device device, const Fp8& fp8) {
@@ -98,8 +99,9 @@ TEST_F(FusedKernelsOnGpu, ExpertsMultiplyEightBitsAsOnTheCpu) {
     std::vector<at::Tensor> leaves;
     for (const at::Tensor& one : {x, weights[0], weights[1], weights[2]})
       leaves.push_back(one.to(device, at::kBFloat16).requires_grad_(true));
-    const at::Tensor y = experts(leaves[0], leaves[1], leaves[2], leaves[3],
-                                 routed(logits.to(device, at::kBFloat16), 2), model.get());
+    const at::Tensor y =
+        experts(leaves[0], leaves[1], leaves[2], leaves[3],
+                routed_to(choices.to(device), logits.to(device, at::kBFloat16)), model.get());
     std::vector<at::Tensor> all = torch::autograd::grad({y}, leaves, {dy.to(device, at::kBFloat16)});
     all.push_back(y.detach());
     return all;

@@ -1,4 +1,5 @@
-// The fused output layer and loss equal the plain ones: exactly in fp64, within rounding in bf16.
+// The fused output layer and loss equal the plain ones: exactly in fp64, within rounding in bf16; and so does
+// the loss of ranks that share a vocabulary.
 // RANKS 1
 #include "models/cross_entropy.h"
 
@@ -6,6 +7,9 @@
 
 #include <cmath>
 #include <limits>
+
+#include "models/parallel.h"
+#include "tests/mpi/emulated_kernels.h"
 
 namespace shardmark {
 namespace {
@@ -121,6 +125,85 @@ TEST(AlignedLinear, EqualsThePlainOne) {
   const at::Tensor logits = aligned_linear(problem.x, problem.weight);
   EXPECT_EQ(logits.size(1), 31);
   EXPECT_EQ(logits.stride(0), kRowMultiple);
+}
+
+// The ranks of a tensor-parallel group, one after the other. The first time, a rank does not get what later
+// ones give to the exchange.
+class SharedVocabulary : public testing::Test {
+ protected:
+  struct Result {
+    at::Tensor loss, gradient;  // of all ranks' logits, without padding
+  };
+  // logits: [N, V] in bf16, of which each rank has `part` columns. The loss has a gradient of 3.7.
+  static Result of_ranks(const at::Tensor& logits, const at::Tensor& targets, int64_t part,
+                         const Kernels& fused) {
+    const int64_t words = logits.size(1), ranks = (words + part - 1) / part;
+    const at::Tensor padded = at::constant_pad_nd(logits, {0, ranks * part - words}, 5);
+    std::vector<at::Tensor> given(static_cast<size_t>(ranks)), gradients;
+    Result result;
+    for (const bool is_known : {false, true})
+      for (int64_t rank = 0; rank < ranks; ++rank) {
+        specs::ModelTable table;
+        table.split = {.tensor = ranks, .tensor_index = rank};
+        Model model(table, at::kBFloat16, at::kCPU);
+        model.fused = fused;
+        model.start_collective = [&](specs::Dimension, specs::Collective, const at::Tensor& out,
+                                     const at::Tensor& in) {
+          given[static_cast<size_t>(rank)] = in.clone();
+          for (int64_t other = 0; other < ranks; ++other)
+            if (const at::Tensor& known = given[static_cast<size_t>(other)]; known.defined())
+              out.narrow(0, other * in.size(0), in.size(0)).copy_(known);
+          return [] {};
+        };
+        const at::Tensor leaf = padded.narrow(1, rank * part, part).contiguous().requires_grad_(true);
+        // The loss takes the memory of what a product has made.
+        const at::Tensor loss = loss_over_sharded_vocabulary(model, leaf * 1, {{}, targets}, words);
+        if (!is_known) continue;
+        loss.backward(at::full_like(loss, 3.7));
+        gradients.push_back(leaf.grad().to(at::kDouble));
+        result.loss = loss.detach().to(at::kDouble);
+      }
+    const at::Tensor all = at::cat(gradients, 1);
+    EXPECT_TRUE(all.narrow(1, words, all.size(1) - words).eq(0).all().item<bool>())
+        << "padding has a gradient";
+    result.gradient = all.narrow(1, 0, words);
+    return result;
+  }
+  static Result exact(const at::Tensor& logits, const at::Tensor& targets) {
+    const at::Tensor leaf = logits.to(at::kDouble).requires_grad_(true);
+    const at::Tensor loss = at::cross_entropy_loss(leaf, targets);
+    loss.backward(at::full_like(loss, 3.7));
+    return {loss.detach(), leaf.grad()};
+  }
+};
+
+// Parts with and without padding in the last one, in packs of 8 and alone.
+TEST_F(SharedVocabulary, LosesOneRoundingOfEachNumberInBf16) {
+  for (const auto& [words, part] : {std::pair<int64_t, int64_t>{304, 152}, {301, 104}, {299, 101}})
+    for (const Kernels& fused : {Kernels(), emulated_kernels()}) {
+      SCOPED_TRACE(std::to_string(words) + " words in parts of " + std::to_string(part));
+      at::manual_seed(6);
+      const at::Tensor logits = (at::randn({40, words}) * 3).to(at::kBFloat16),
+                       targets = at::randint(words, {40}, at::kLong);
+      const Result expected = exact(logits, targets), measured = of_ranks(logits, targets, part, fused);
+      EXPECT_LE(distance_between(measured.loss, expected.loss), 1e-6);
+      EXPECT_LE(distance_between(measured.gradient, expected.gradient), 2 * kRounding);
+    }
+}
+
+// The target has a probability of 1 - rest, on either rank.
+TEST_F(SharedVocabulary, KeepsTheDigitsOfSmallRests) {
+  for (const double rest : {0.3, 1e-2, 1e-3})
+    for (const int64_t target : {0, 3})
+      for (const Kernels& fused : {Kernels(), emulated_kernels()}) {
+        at::Tensor logits = at::zeros({1, 4}, at::kDouble);
+        logits[0][target] = std::log(3 * (1 - rest) / rest);
+        logits = logits.to(at::kBFloat16);
+        const at::Tensor targets = at::full({1}, target, at::kLong);
+        const Result expected = exact(logits, targets), measured = of_ranks(logits, targets, 2, fused);
+        EXPECT_LE(distance_between(measured.loss, expected.loss), 4 * kRounding);
+        EXPECT_LE(distance_between(measured.gradient, expected.gradient), 4 * kRounding) << rest;
+      }
 }
 
 }  // namespace

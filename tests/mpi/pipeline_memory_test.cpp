@@ -217,12 +217,29 @@ TEST_F(PipelineMemory, OfProductsInEightBitsHasTheirInputsInEightBits) {
       EXPECT_LT(predicted(sized(layout, comm->size())), 0.95 * plain);
       expect_near(layout);
     }
-  for (const char* schedule : {"1f1b", "zero_bubble"}) {
-    Layout layout = of(
-        "llama(layers=6, width=64, heads=4, kv_heads=2, inner=192, sequence=64, vocabulary=64)", schedule, 0);
-    layout.products = "fp8";
-    expect_near(layout);
-  }
+  const std::string shared =
+      "moe(layers=6, width=64, heads=2, kv_heads=2, experts=4, top_k=2, inner=32, shared_inner=192, "
+      "sequence=64, vocabulary=64, routing=balanced)";
+  for (const char* schedule : {"1f1b", "zero_bubble"})
+    for (const std::string products : {"fp8", "fp8(scaling=block)"})
+      for (const std::string& model :
+           {std::string(
+                "llama(layers=6, width=64, heads=4, kv_heads=2, inner=192, sequence=64, vocabulary=64)"),
+            shared}) {
+        Layout layout = of(model, schedule, 0);
+        layout.products = products;
+        expect_near(layout);
+      }
+  for (const int64_t recompute : {int64_t{0}, kGatheredInputs})
+    expect_near({.model = shared,
+                 .accumulation = 1,
+                 .optimizer = "sgd(lr=0.01)",
+                 .precision = "fp32",
+                 .recompute = recompute,
+                 .tensor = 2,
+                 .sequence_parallel = true,
+                 .expert = 2,
+                 .products = "fp8"});
 }
 
 // A mask of half of the scores would take 2 MiB, and each layer keeps about as much.
@@ -234,8 +251,8 @@ TEST_F(PipelineMemory, OfContextRanksHasNoMask) {
         {.model = model, .accumulation = 1, .optimizer = "sgd(lr=0.01)", .precision = "fp32", .context = 2});
 }
 
-// The logits of a rank's part of the vocabulary are held in bf16 and in fp32, and their exponentials or
-// gradients need further memory.
+// In fp32 the exponentials or gradients of a rank's part of the logits need further memory; in bf16 they
+// overwrite the logits.
 TEST_F(PipelineMemory, OfTensorRanksIn16Bits) {
   for (const char* model : {"gpt2(layers=2, width=16, heads=2, sequence=32, vocabulary=4096)",
                             "llama(layers=2, width=16, heads=2, kv_heads=2, inner=32, sequence=32, "

@@ -81,7 +81,7 @@ ModelTable gpt2_table(const Options& options) {
          .deferred_elements = 16 * t * c,
          .deferred_cut = {.by_channel = 12 * t * c},
          // The outputs of the norms and of GELU; that of attention is kept for attention, too.
-         .product_inputs = {7 * t * c, 6 * t * c, 5 * t * c, 4 * t * c}});
+         .product_inputs = {7 * t * c, 6 * t * c, 16 * t * c, 5 * t * c, 4 * t * c, 12 * t * c}});
   }
   table.groups.push_back({"head", {ones("ln_f.weight", s.width), zeros("ln_f.bias", s.width)}, head, head});
   // What the head keeps: the norm's output, and log-probabilities.

@@ -53,7 +53,8 @@ LlamaMlp swiglu_mlp(const LlamaShape& s, const std::string& name, int64_t inner)
           .activation_elements = 3 * i,  // gate, up and their product
           .working_elements = 3 * i,
           .deferred_elements = 3 * i,  // the input of the last product, the gradients of gate and up
-          .product_inputs = {c + i, c + i, i, i}};
+          // Its deferred elements include the first product's input and the gradient of its output.
+          .product_inputs = {c + i, c + i, 2 * c + 3 * i, i, i, 3 * i}};
 }
 
 namespace {
@@ -107,7 +108,8 @@ BlockSpec layer_block(const LlamaShape& s, const std::string& name, const LlamaM
           .deferred_elements = t * (6 * c + 2 * kv + mlp.deferred_elements),
           .deferred_cut = {.by_channel = t * (2 * c + 2 * kv + mlp.deferred_elements - mlp.uncut_deferred)},
           .product_inputs = {t * (2 * c + of_mlp.elements), t * (c + of_mlp.alone),
-                             t * (c + of_mlp.elements_cut), t * of_mlp.alone_cut}};
+                             t * (4 * c + 2 * kv + of_mlp.deferred), t * (c + of_mlp.elements_cut),
+                             t * of_mlp.alone_cut, t * (2 * c + 2 * kv + of_mlp.deferred_cut)}};
 }
 
 }  // namespace

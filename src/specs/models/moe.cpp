@@ -86,7 +86,9 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
   mlp.activation_elements += shared.activation_elements;
   mlp.deferred_elements += shared.deferred_elements;
   mlp.product_inputs = shared.product_inputs;
-  mlp.product_inputs.alone -= c;  // the experts keep it
+  // The experts and the router keep the tokens, too, and what they defer of them.
+  mlp.product_inputs.alone -= c;
+  mlp.product_inputs.deferred -= 2 * c;
   return mlp;
 }
 
