@@ -66,7 +66,7 @@ step train 60 'a training run with a checkpoint, and another that goes on from i
 step kernels 120 'every kernel of a step of GPT-2 124M, by torch and fused, and of ResNet-50, with durations' kernels
 result peers-resnet-18 150 "ResNet-18 beside torch.compile's best" "peers resnet-18 'resnet(layers=18, image=224, classes=1000)' 128"
 result peers-resnet-50 180 "ResNet-50 beside torch.compile's best" "peers resnet-50 'resnet(layers=50, image=224, classes=1000)' 64"
-result fp8 150 'suites/gpu-fp8.yaml: products in FP8 beside those in bf16' 'suite gpu-fp8'
+result fp8 180 'suites/gpu-fp8.yaml: products in FP8 beside those in bf16' 'suite gpu-fp8'
 result peers-llama-1b 240 "Llama 1B over 2,048 tokens beside torch.compile's best" "peers llama-1b 'llama(sequence=2048)' 4"
 result peers-gpt2-large 240 "GPT-2 large beside torch.compile's best" "peers gpt2-large 'gpt2(layers=36, width=1280, heads=20)' 8"
 result profiles 180 'every kernel of a step of Llama 1B and GPT-2 medium, with products in bf16 and in FP8, and of ResNet-50 by fused kernels' profiles

@@ -21,7 +21,8 @@ namespace {
 
 // What stays of a point when repeat, transport, sampling (how long it was measured) and these axes are taken
 // away. Not point_id, which writes JSON: this is done for each record.
-std::string content_of(const Point& point, Axes without) {
+template <class Keys>
+std::string content_of(const Point& point, const Keys& without) {
   const bool is_collective = point.workload == "collective";
   std::string text = fmt::format("{} {} {}", point.workload, point.seed, point.training.scaling.empty());
   const auto add = [&](const AxisRow& axis) {
@@ -46,8 +47,8 @@ std::string content_of(const Point& point, Axes without) {
 
 // A collective's family is its whole content.
 std::string family_of(const Point& point) {
-  return point.workload == "collective" ? content_of(point, {})
-                                        : content_of(point, {"strategy", "ranks", "batch_size"});
+  return point.workload == "collective" ? content_of(point, Axes{})
+                                        : content_of(point, Axes{"strategy", "ranks", "batch_size"});
 }
 
 struct NodeCounts {
@@ -180,9 +181,9 @@ void sort(std::vector<MergedPoint>& points) {
 }  // namespace
 
 std::string computing_family(const Point& point) {
-  return content_of(point, {"save", "strategy", "gathers", "ranks", "batch_size", "accumulation", "tensor",
-                            "sequence_parallel", "context", "expert", "dispatch", "pipeline",
-                            "pipeline_schedule", "stages", "rank_order"});
+  static const std::set<std::string> others =
+      with_layout_axes({"save", "strategy", "gathers", "ranks", "batch_size", "accumulation"});
+  return content_of(point, others);
 }
 
 std::string series_key(const MergedPoint& merged, Axes over) {

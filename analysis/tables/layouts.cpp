@@ -31,8 +31,7 @@ ColumnsOf<MergedPoint> layout_of_columns() {
                               [](const auto& merged) { return cells::count(merged.point.global_batch()); },
                               "data-parallel ranks x micro-batches x samples of each: the same for all "
                               "layouts of a group."}},
-      through_point(axis_columns({"tensor", "sequence_parallel", "context", "expert", "dispatch", "pipeline",
-                                  "pipeline_schedule", "stages", "rank_order"})));
+      through_point(axis_columns(with_layout_axes())));
 }
 
 ColumnsOf<MergedPoint> layout_batch_columns() {

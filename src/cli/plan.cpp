@@ -34,10 +34,11 @@ constexpr Whole kRank{0, values::kRanks.most - 1};
 
 constexpr const char* kModelOfStep = "gpt2";
 // What a step has one value of, by a flag that also replaces an axis of a suite, or by --set.
-constexpr const char* kAxesOfStep[] = {
-    "model",         "precision", "reduce_dtype",      "accumulation", "clip_norm",
-    "checkpointing", "tensor",    "sequence_parallel", "context",      "expert",
-    "dispatch",      "pipeline",  "pipeline_schedule", "stages",       "rank_order"};
+const std::set<std::string>& axes_of_step() {
+  static const std::set<std::string> axes =
+      with_layout_axes({"model", "precision", "reduce_dtype", "accumulation", "clip_norm", "checkpointing"});
+  return axes;
+}
 
 // Options of --step, which prints one step of a strategy, instruction by instruction, instead of a suite.
 struct StepOptions {
@@ -205,11 +206,11 @@ Point point_of_step(const PlanOptions& options) {
   };
   set("model", {kModelOfStep});
   set("pipeline_schedule", {"1f1b"});
-  for (const char* key : kAxesOfStep)
+  for (const std::string& key : axes_of_step())
     if (const auto given = options.overrides.axes.find(key);
         given != options.overrides.axes.end() && !given->second.empty())
       set(key, given->second);
-  const std::vector<std::string> keys(std::begin(kAxesOfStep), std::end(kAxesOfStep));
+  const std::vector<std::string> keys(axes_of_step().begin(), axes_of_step().end());
   const YamlMap map(YamlNode::of_flag(options.overrides.set, "--set", keys), "--set", keys);
   for (const std::string& key : keys) {
     const YamlNode* const found = map.find(key);
@@ -271,7 +272,7 @@ std::function<int()> define_plan(CLI::App& app) {
   // or about tables, and the other flags of its group need it.
   const auto is_of_step = [&](const CLI::Option* option) {
     return option->get_group() == group || option->check_name("-n") || option->check_name("--set") ||
-           std::any_of(std::begin(kAxesOfStep), std::end(kAxesOfStep), [&](const char* key) {
+           std::any_of(axes_of_step().begin(), axes_of_step().end(), [&](const std::string& key) {
              const char* const flag = axis_named(key).flag;
              return flag != nullptr && option->check_name(flag);
            });

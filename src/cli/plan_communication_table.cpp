@@ -22,9 +22,8 @@ ColumnsOf<Point> moving_columns() {
       {choice_column("strategy"), [](const Point& point) { return strategy_cell(point.training); }},
       {{"ranks", ""}, [](const Point& point) { return cells::count(point.ranks); }}};
   return join(starting(Starts::section,
-                       axis_columns({"model", "precision", "reduce_dtype", "clip_norm", "checkpointing",
-                                     "accumulation", "tensor", "sequence_parallel", "context", "expert",
-                                     "dispatch", "pipeline", "pipeline_schedule", "stages", "rank_order"})),
+                       axis_columns(with_layout_axes({"model", "precision", "reduce_dtype", "clip_norm",
+                                                      "checkpointing", "accumulation"}))),
               strategy);
 }
 

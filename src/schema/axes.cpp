@@ -5,6 +5,12 @@
 
 namespace shardmark {
 
+std::set<std::string> with_layout_axes(std::set<std::string> others) {
+  for (const AxisRow& axis : kTrainingAxes)
+    if (axis.is_layout) others.insert(axis.key);
+  return others;
+}
+
 const AxisRow& axis_named(const std::string& key) {
   const AxisRow* found = nullptr;
   for_each_axis([&](const AxisRow& axis) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <set>
 #include <string>
 #include <variant>
 
@@ -78,6 +79,7 @@ struct AxisRow {
   // Heading of the axis's column in tables. nullptr: each table chooses its own heading and position.
   const char* heading = nullptr;
   bool is_section = false;  // a report has a section for each value
+  bool is_layout = false;   // it says which ranks compute which part of a step
   // Cells with the default value are left empty.
   bool hides_default = false;
   std::string (*in_words)(int64_t) = nullptr;  // how a report shows a number other than the default
@@ -296,6 +298,7 @@ inline constexpr std::array kTrainingAxes = {
             .loop = 1,
             .phrase = " tensor {}",
             .heading = "tensor",
+            .is_layout = true,
             .hides_default = true},
     AxisRow{.key = "sequence_parallel",
             .member = &TrainingPoint::sequence_parallel,
@@ -306,6 +309,7 @@ inline constexpr std::array kTrainingAxes = {
             .loop = 1,
             .phrase = " sequence parallel",
             .heading = "sequence parallel",
+            .is_layout = true,
             .hides_default = true},
     AxisRow{.key = "context",
             .member = &TrainingPoint::context,
@@ -317,6 +321,7 @@ inline constexpr std::array kTrainingAxes = {
             .loop = 1,
             .phrase = " context {}",
             .heading = "context",
+            .is_layout = true,
             .hides_default = true},
     AxisRow{.key = "expert",
             .member = &TrainingPoint::expert,
@@ -329,6 +334,7 @@ inline constexpr std::array kTrainingAxes = {
             .loop = 1,
             .phrase = " expert {}",
             .heading = "expert",
+            .is_layout = true,
             .hides_default = true},
     AxisRow{.key = "dispatch",
             .member = &TrainingPoint::dispatch,
@@ -343,6 +349,7 @@ inline constexpr std::array kTrainingAxes = {
             .loop = 1,
             .phrase = " dispatch {}",
             .heading = "dispatch",
+            .is_layout = true,
             .hides_default = true,
             .in_words = dispatch_in_words},
     AxisRow{.key = "pipeline",
@@ -355,6 +362,7 @@ inline constexpr std::array kTrainingAxes = {
             .loop = 1,
             .phrase = " pipeline {}",
             .heading = "pipeline",
+            .is_layout = true,
             .hides_default = true},
     AxisRow{.key = "pipeline_schedule",
             .member = &TrainingPoint::schedule,
@@ -366,6 +374,7 @@ inline constexpr std::array kTrainingAxes = {
             .loop = 1,
             .phrase = " {}",
             .heading = "schedule",
+            .is_layout = true,
             .hides_default = true},
     AxisRow{.key = "stages",
             .member = &TrainingPoint::stages,
@@ -376,6 +385,7 @@ inline constexpr std::array kTrainingAxes = {
             .loop = 1,
             .phrase = " stages by {}",
             .heading = "stages by",
+            .is_layout = true,
             .hides_default = true},
     AxisRow{.key = "rank_order",
             .member = &TrainingPoint::rank_order,
@@ -386,6 +396,7 @@ inline constexpr std::array kTrainingAxes = {
             .loop = 1,
             .phrase = " ranks {}",
             .heading = "rank order",
+            .is_layout = true,
             .hides_default = true},
     AxisRow{.key = "save",
             .member = &TrainingPoint::save,
@@ -469,6 +480,8 @@ void for_each_axis(Visit&& visit) {
   for (const AxisRow& axis : kCollectiveAxes) visit(axis);
 }
 
+// The keys of the axes of a layout (AxisRow::is_layout), and others.
+std::set<std::string> with_layout_axes(std::set<std::string> others = {});
 // Throws ContractError if no axis has this key.
 const AxisRow& axis_named(const std::string& key);
 AxisValue value_of(const AxisRow& axis, const Point& point);
