@@ -98,11 +98,11 @@ class ExpertProducts {
       const at::Tensor own = weights[e];
       const Fp8Matrix rounded =
           fp8_matrix(*fp8_, own, Holds::values, {transposed, !transposed}, fp8_largest(*fp8_, own));
-      products.push_back(fp8_product(*fp8_, rows.rounded[e].rows, transposed ? rounded.rows : rounded.columns,
-                                     weights.scalar_type())
-                             .narrow(0, 0, count(e)));
+      const at::Tensor of_expert = fp8_product(
+          *fp8_, rows.rounded[e].rows, transposed ? rounded.rows : rounded.columns, weights.scalar_type());
+      products.narrow(0, bounds_[e], count(e)).copy_(of_expert.narrow(0, 0, count(e)));
     }
-    return products.empty() ? at::zeros({0, as_right.size(2)}, weights.options()) : at::cat(products);
+    return products;
   }
 
   // a^T b over the rows of each expert: the gradient of its weights, [E, N of a, N of b].

@@ -214,14 +214,14 @@ struct RoundedCrossEntropyOverRanks : torch::autograd::Function<RoundedCrossEntr
                             int64_t first, int64_t own, const c10::intrusive_ptr<OfModel>& of) {
     const at::Tensor p = logits.detach();
     const OwnTokenIds of_targets(targets, first, own);
-    const at::Tensor index = of_targets.index.unsqueeze(1);
-    const at::Tensor of_target =
-        p.gather(1, index).squeeze(1).to(at::kFloat).masked_fill_(of_targets.is_elsewhere, 0);
-    const at::Tensor log_sum =
-        of->model.fused ? softmax_in_place(of->model.fused, p, own) : softmax_in_place(p, own);
+    const at::Tensor of_target = p.gather(1, of_targets.index.unsqueeze(1))
+                                     .squeeze(1)
+                                     .to(at::kFloat)
+                                     .masked_fill_(of_targets.is_elsewhere, 0);
+    const at::Tensor log_sum = softmax(p, own, of->model.fused);
     const at::Tensor parts = gathered(*of, at::stack({log_sum, of_target})).view({-1, 2, logits.size(0)});
     const at::Tensor total = at::logsumexp(parts.select(1, 0), 0), losses = total - parts.select(1, 1).sum(0);
-    ctx->save_for_backward({p, (log_sum - total).exp_(), losses, index, of_targets.is_elsewhere});
+    ctx->save_for_backward({p, (log_sum - total).exp_(), losses, of_targets.index, of_targets.is_elsewhere});
     return losses.mean();
   }
 
@@ -230,30 +230,39 @@ struct RoundedCrossEntropyOverRanks : torch::autograd::Function<RoundedCrossEntr
     at::Tensor p = saved[0];
     const at::Tensor &share = saved[1], &losses = saved[2], &index = saved[3], &is_elsewhere = saved[4];
     const at::Tensor scale = outputs[0] / static_cast<double>(p.size(0));
-    p.mul_((share * scale).unsqueeze(1));
-    const at::Tensor of_target = (at::expm1(-losses) * scale).to(p.scalar_type()).unsqueeze(1);
-    p.scatter_(1, index, at::where(is_elsewhere.unsqueeze(1), p.gather(1, index), of_target));
+    const at::Tensor factor = (share * scale).unsqueeze(1);
+    for_parts(p, [&](int64_t begin, int64_t rows) {
+      p.narrow(0, begin, rows).mul_(factor.narrow(0, begin, rows));
+    });
+    const at::Tensor of_target = (at::expm1(-losses) * scale).to(p.scalar_type());
+    // Unlike scatter_, this makes no copy in float on CPUs.
+    p.index_put_({at::arange(p.size(0), index.options()), index},
+                 at::where(is_elsewhere, p.gather(1, index.unsqueeze(1)).squeeze(1), of_target));
     return {p, {}, {}, {}, {}};
   }
 
  private:
-  // Replaces rows of logits by their softmax, in which padding is 0, and returns their log-sum-exp. A part of
-  // the rows at a time is computed in float.
-  static at::Tensor softmax_in_place(const at::Tensor& logits, int64_t own) {
-    constexpr int64_t kParts = 16;
-    const int64_t rows = logits.size(0), at_once = (rows + kParts - 1) / kParts;
+  // A part of the rows at a time, so that there are few floats at once. More parts would be too short to fill
+  // a GPU.
+  template <class Body>
+  static void for_parts(const at::Tensor& logits, Body body) {
+    const int64_t parts = logits.is_cpu() ? 64 : 16, rows = logits.size(0),
+                  at_once = (rows + parts - 1) / parts;
+    for (int64_t begin = 0; begin < rows; begin += at_once) body(begin, std::min(at_once, rows - begin));
+  }
+  // Replaces rows of logits by their softmax, in which padding is 0, and returns their log-sum-exp in float.
+  static at::Tensor softmax(const at::Tensor& logits, int64_t own, const Kernels& fused) {
+    if (fused) return softmax_in_place(fused, logits, own);
     logits.narrow(1, own, logits.size(1) - own).fill_(-std::numeric_limits<double>::infinity());
     std::vector<at::Tensor> log_sums;
-    for (int64_t begin = 0; begin < rows; begin += at_once) {
-      const at::Tensor part = logits.narrow(0, begin, std::min(at_once, rows - begin));
-      const at::Tensor log_p = at::_log_softmax(part.to(at::kFloat), 1, /*half_to_float=*/false);
+    for_parts(logits, [&](int64_t begin, int64_t rows) {
+      const at::Tensor part = logits.narrow(0, begin, rows);
+      at::Tensor log_p = part.to(at::kFloat);
+      at::_log_softmax_out(log_p, log_p, 1, /*half_to_float=*/false);
       log_sums.push_back(std::get<0>(part.max(1)) - std::get<0>(log_p.max(1)));
       part.copy_(log_p.exp_());
-    }
+    });
     return at::cat(log_sums);
-  }
-  static at::Tensor softmax_in_place(const Kernels& fused, const at::Tensor& logits, int64_t own) {
-    return shardmark::softmax_in_place(fused, logits, own);
   }
 };
 

@@ -16,7 +16,7 @@ ModelTable resolved_table(const std::string& text) {
 TEST(Split, RanksHaveTheWholeModelBetweenThem) {
   // Position embeddings, norms, and biases that are added after a reduction are not sharded.
   const std::pair<const char*, int64_t> models[] = {
-      {"gpt2(layers=2, heads=12, vocabulary=50256)", 1024 * 768 + (2 * 6 + 2) * 768},
+      {"gpt2(layers=2, heads=12, vocabulary=51200)", 1024 * 768 + (2 * 6 + 2) * 768},
       {"llama(layers=2, vocabulary=4096)", (2 * 2 + 1) * 2048},
       {"mlp(layers=4)", 256 + 10}};
   for (const auto& [model, not_cut] : models) {
@@ -33,6 +33,23 @@ TEST(Split, RanksHaveTheWholeModelBetweenThem) {
     EXPECT_NEAR(flops, whole.step_flops(), 1e-9 * flops) << model;
     EXPECT_EQ(cut + uncut / 4, whole.num_parameters()) << model;
     EXPECT_EQ(uncut, 4 * not_cut) << model;
+  }
+}
+
+// Long parts of words are whole tiles of 64. Short ones would be mostly padding.
+TEST(Split, WordsAreCutIntoWholeTiles) {
+  for (const auto& [words, ranks, each] : {std::tuple(50257, 2, 25152),
+                                           {50257, 8, 6336},
+                                           {128256, 8, 16064},
+                                           {4096, 4, 1024},
+                                           {2050, 2, 1088},
+                                           {2046, 2, 1023},
+                                           {37, 2, 19}}) {
+    const ModelTable whole = resolved_table("gpt2(vocabulary=" + std::to_string(words) + ")");
+    const ModelTable last = split_table(whole, {.tensor = ranks, .tensor_index = ranks - 1});
+    const ParameterSpec& parameter = last.groups.front().parameters.front();
+    EXPECT_EQ(parameter.shape.front(), each) << words << " words";
+    EXPECT_EQ(parameter.whole_shape().front(), words);
   }
 }
 

@@ -32,7 +32,8 @@ TEST(Activations, AreWithinATenthOfWhatAGpuHeld) {
 // Computed by hand for 2 tensor-parallel ranks in bf16, as elements per sample: the output of the embedding
 // has 32, a layer has 4 x 32 that every rank holds and (4 x (96 + 2)) / 2 that are sharded, and the head
 // takes 32 as its input. A rank has 50 of the 100 words of the vocabulary, so 4 x 50 logits in bf16, which
-// their softmax and gradient overwrite.
+// their softmax and gradient overwrite. Its backward needs the gradients of its input and of the sum over
+// ranks, 2 x 32, and then that of a rank's words, 50 x 8 for all samples.
 TEST(Activations, OfCutWordsIn16Bits) {
   Point point;
   point.workload = "training";
@@ -46,7 +47,7 @@ TEST(Activations, OfCutWordsIn16Bits) {
   t.precision = "bf16";
   t.tensor = 2;
   t.batch_size = 3;
-  EXPECT_EQ(predicted(point), 3 * (2 * (32 + 128 + 196 + 32) + 200 * 2));
+  EXPECT_EQ(predicted(point), 3 * 2 * (32 + 128 + 196 + 32 + 200 + 64) + 2 * 400);
 }
 
 }  // namespace
