@@ -57,8 +57,7 @@ Fp8Matrix fp8_matrix(const Fp8& fp8, const at::Tensor& x, Holds holds, WantedLin
 at::Tensor fp8_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& right, at::ScalarType type);
 
 // The same by a product of the device in bf16. The right factor holds values, N is a multiple of 16, and K of
-// fp8_multiple(). CPUs have one with a scale for each matrix, which is no faster than
-// the emulated form.
+// fp8_multiple(). CPUs have one with a scale for each matrix, which is no faster than the emulated form.
 at::Tensor fp8_native_product(const Fp8& fp8, const Fp8Factor& left, const Fp8Factor& right);
 
 // The scales of blocks, [lines, blocks], as such a product reads them: one byte each, an exponent of 2, in

@@ -103,12 +103,16 @@ Block residual(Model& model, const specs::ResidualSpec& spec, BatchStatistics st
   for (const auto& conv : spec.branch) branch.emplace_back(model, conv, statistics);
   std::optional<ConvNorm> shortcut;
   if (spec.shortcut) shortcut.emplace(model, *spec.shortcut, statistics);
-  return {spec.name, [branch, shortcut](const at::Tensor& x, const Batch&) {
-            at::Tensor y = x;
+  return {spec.name, [&model, branch, shortcut](const at::Tensor& x, const Batch&) {
+            // On a GPU, too, a stage of a pipeline receives its input in the default format.
+            const at::Tensor in = model.gpu_forms && channels_last(model, /*is_damaging=*/false)
+                                      ? x.contiguous(at::MemoryFormat::ChannelsLast)
+                                      : x;
+            at::Tensor y = in;
             for (size_t i = 0; i + 1 < branch.size(); ++i) y = branch[i].relu(y);
             // The shortcut comes before the last convolution, so that backward has freed the gradient of that
             // convolution's output when it reaches the shortcut.
-            return branch.back().relu(y, shortcut ? (*shortcut)(x) : x);
+            return branch.back().relu(y, shortcut ? (*shortcut)(in) : in);
           }};
 }
 

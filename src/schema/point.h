@@ -34,8 +34,7 @@ struct TrainingPoint {
   double clip_norm = 0;
   int64_t recompute = 0;  // recompute every n-th block in backward; 0: none; or kGatheredInputs
   // The kernels of the layers of a language model or of ResNet on a GPU: those of LibTorch ("torch") or of
-  // src/kernels
-  // ("fused").
+  // src/kernels ("fused").
   std::string kernels = "torch";
   bool graph = false;  // run a step as CUDA graphs (executor/step_graphs.h)
   // The communicator that gathers parameters: that of the reductions ("shared"), where operations run one

@@ -183,7 +183,8 @@ struct CutElements {
 
 // What a block keeps in fp8, if its linear layers multiply so: their inputs. `alone`: those that are kept for
 // these products alone, and not in the model's type, too. `deferred`: which of the block's deferred_elements
-// are factors of these products. *_cut: how many of each tensor-parallel ranks shard by channel.
+// are factors of such products, those of experts included. *_cut: how many of each tensor-parallel ranks
+// shard by channel.
 struct ProductInputs {
   double elements = 0, alone = 0, deferred = 0;
   double elements_cut = 0, alone_cut = 0, deferred_cut = 0;

@@ -25,8 +25,9 @@ namespace {
 // padding.
 int64_t length_of_part(const Cut& cut, int64_t size, int64_t tensor) {
   constexpr int64_t kTile = 64, kLong = 16 * kTile;
-  const int64_t each = (size + tensor - 1) / tensor;
-  return cut.units == 0 && each >= kLong ? (each + kTile - 1) / kTile * kTile : each;
+  const int64_t each = (size + tensor - 1) / tensor, tiles = (each + kTile - 1) / kTile * kTile;
+  const bool has_last = (tensor - 1) * tiles < size;  // or else the last rank would have padding alone
+  return cut.units == 0 && each >= kLong && has_last ? tiles : each;
 }
 
 // The shard of a parameter that one rank has. Parts are equally long, so that the last one may end in
@@ -216,7 +217,10 @@ BlockSpec with_whole_experts(BlockSpec block) {
   const auto attention = std::find_if(block.regions.begin(), block.regions.end(),
                                       [](const Region& region) { return region.keys_values > 0; });
   const Region shared{attention->enters, attention->leaves, 0, tokens.shared_flops};
-  if (has_shared) block.product_inputs.alone += gathered;  // the experts keep the rank's own tokens
+  if (has_shared) {  // the experts keep the rank's own tokens
+    block.product_inputs.alone += gathered;
+    block.product_inputs.deferred += 2 * gathered;
+  }
   block.regions.erase(attention + 1, block.regions.end());
   if (has_shared) block.regions.push_back(shared);
   block.activations_cut.by_token =
@@ -265,6 +269,8 @@ void add_received_tokens(BlockSpec& block, const Split& split) {
   // What experts have received, and the gradients of what they give back.
   block.deferred_elements += rows * (2 * static_cast<double>(tokens.width) + weights - 1) +
                              (computed - copies) * tokens.deferred_of_row;
+  // The input of an expert's last product is kept as it is, the gradients of the first two are codes in fp8.
+  block.product_inputs.deferred += (computed - copies) * tokens.deferred_of_row * 2 / 3;
 }
 
 BlockSpec part_of(BlockSpec block, const Split& split) {

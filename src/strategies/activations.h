@@ -21,9 +21,10 @@ namespace shardmark::strategies {
 //
 // Logits: in bf16 the loss keeps probabilities in bf16, and its backward needs nothing more
 // (models/cross_entropy.h). Otherwise it keeps log-probabilities in fp32 or wider, and its backward needs two
-// gradients of that size. With tensor parallelism it keeps the logits of its shard of the vocabulary in fp32
-// or wider, and in addition either their exponentials and the logits that they were converted from (forward),
-// or one gradient (backward) (models/parallel.cpp).
+// gradients of that size. With tensor parallelism it then keeps the logits of its shard of the vocabulary,
+// and in addition either their exponentials and the logits that they were converted from (forward), or one
+// gradient (backward) (models/parallel.cpp). What torch's kernels compute in float at a time in bf16, a
+// sixteenth of the shard on a GPU, is not counted.
 double activation_bytes(const StepInput& input, double batch);
 
 // The largest batch whose activations fit into so many bytes, which the program's buffers do not take from. 0

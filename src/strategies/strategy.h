@@ -29,7 +29,7 @@ struct StepInput {
   bool own_gathers = false;               // parameters are gathered on a communicator of their own
   bool fused_update = false;              // one pass: Note [Update in one pass] (replica.h)
   bool drops_in_context = false;          // dropout on context ranks, whose attention uses one T x T mask
-  double code_bytes = 0;                  // of an element of linear layers' inputs that is kept in fp8
+  double code_bytes = 0;  // of an element that linear layers keep in fp8; 0: they multiply in their type
 
   ProcessGroup all() const { return process_group(ranks); }
   // Process groups of `size` neighbours each, among the ranks that have the same part of the model.

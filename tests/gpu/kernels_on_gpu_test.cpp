@@ -1,5 +1,6 @@
 // Tests the fused kernels on a GPU: the checks of mpi/kernel_checks.h with shapes of GPT-2, Llama and ResNet,
-// and training steps compared with PyTorch's kernels. RANKS 1
+// and training steps compared with PyTorch's kernels.
+// RANKS 1
 #include "models/experts.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/mpi/kernel_checks.h"
@@ -64,6 +65,8 @@ TEST_F(FusedKernelsOnGpu, CrossEntropyAndItsGradient) {
   check_cross_entropy(fused_kernels(device_), device_, 30, 50257, 50304);
   check_cross_entropy(fused_kernels(device_), device_, 30, 50257, 50257);
   check_cross_entropy(fused_kernels(device_), device_, 30, 128256, 128256);
+  check_softmax(fused_kernels(device_), device_, 30, 25105, 25152);
+  check_softmax(fused_kernels(device_), device_, 30, 128256, 128256);
 }
 
 TEST_F(FusedKernelsOnGpu, CodesOfEightBits) {

@@ -178,7 +178,7 @@ class SharedVocabulary : public testing::Test {
 };
 
 // Parts with and without padding in the last one, in packs of 8 and alone.
-TEST_F(SharedVocabulary, LosesOneRoundingOfEachNumberInBf16) {
+TEST_F(SharedVocabulary, IsRoundedTwiceInBf16) {
   for (const auto& [words, part] : {std::pair<int64_t, int64_t>{304, 152}, {301, 104}, {299, 101}})
     for (const Kernels& fused : {Kernels(), emulated_kernels()}) {
       SCOPED_TRACE(std::to_string(words) + " words in parts of " + std::to_string(part));

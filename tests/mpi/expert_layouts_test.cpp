@@ -303,16 +303,6 @@ TEST_F(ExpertLayouts, OfTensorRanksReadEachOthersState) {
     for (const auto& other : states) EXPECT_TRUE(other.at(name).equal(value)) << name;
 }
 
-Record measured(const Layout& layout, const HostGroup& world, Communicator& comm) {
-  Point point = point_of(layout, comm.size());
-  point.sampling.warmup_steps = point.sampling.min_steps = point.sampling.max_steps = 1;
-  const Resources resources;
-  static ReferenceCache references;  // on rank 0, of all points of the same model and precision
-  HeartbeatPage page{};
-  Heartbeat heartbeat(page);
-  return measure_point({point, world, comm, resources, references, heartbeat});
-}
-
 // A point of a sweep proves itself, with the auxiliary loss of each rank's micro-batches.
 TEST_F(ExpertLayouts, AreVerifiedByASweep) {
   for (const auto& [dispatch, precision] : {std::pair(1, "bf16"), {1, "fp16"}, {1, "fp32"}, {2, "bf16"}}) {

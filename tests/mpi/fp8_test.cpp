@@ -417,21 +417,15 @@ TEST_F(Fp8Products, OfBlocksEqualSingleOverTensorRanks) {
 
 // A point of a sweep proves itself, also where ranks have a part of a matrix.
 TEST_F(Fp8Products, AreVerifiedByASweep) {
-  const auto measured = [&](Layout layout) {
-    layout.accumulation = 2;
-    Point point = point_of(layout, comm->size());
-    point.sampling.warmup_steps = point.sampling.min_steps = point.sampling.max_steps = 1;
-    const Resources resources;
-    static ReferenceCache references;
-    HeartbeatPage page{};
-    Heartbeat heartbeat(page);
-    return measure_point({point, world, *comm, resources, references, heartbeat});
-  };
   for (const std::string precision : {"fp32", "bf16"})
     for (const std::string products : {"compute", "fp8", "fp8(scaling=row)"})
       for (const int64_t tensor : {int64_t{1}, std::min<int64_t>(2, comm->size())}) {
-        const Record record =
-            measured({.model = kSmallLlama, .precision = precision, .tensor = tensor, .products = products});
+        const Record record = measured({.model = kSmallLlama,
+                                        .accumulation = 2,
+                                        .precision = precision,
+                                        .tensor = tensor,
+                                        .products = products},
+                                       world, *comm);
         EXPECT_EQ(record.outcome, Outcome::ok) << precision << " " << products << ": " << record.reason;
         EXPECT_EQ(record.measures.verified, "equal to one device") << precision << " " << products;
       }

@@ -275,6 +275,18 @@ inline void check_cross_entropy(const Kernels& kernels, at::Device device, int64
 }
 
 // Compares three updates, which start with moments of zero, with the formula in fp64.
+// Of a part of the classes, without targets. Padding becomes 0, whatever it was.
+inline void check_softmax(const Kernels& kernels, at::Device device, int64_t rows, int64_t classes,
+                          int64_t stride) {
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(classes) + " of " + std::to_string(stride));
+  const at::Tensor logits = at::randn({rows, stride}).mul_(4).to(device, at::kBFloat16);
+  const at::Tensor exact = logits.narrow(1, 0, classes).to(at::kCPU, at::kDouble);
+  const at::Tensor log_sums = softmax_in_place(kernels, logits, classes).to(at::kCPU, at::kDouble);
+  EXPECT_LE((log_sums - at::logsumexp(exact, 1)).abs().max().item<double>(), 1e-5);
+  expect_rounded("p", logits.narrow(1, 0, classes), exact.softmax(1), 1.01);
+  EXPECT_TRUE(logits.narrow(1, classes, stride - classes).eq(0).all().item<bool>());
+}
+
 inline void check_adamw(const Kernels& kernels, at::Device device, int64_t numel, bool divides) {
   SCOPED_TRACE(std::to_string(numel) + (divides ? ", divided" : ""));
   const AdamWRates rates{1e-2, 0.9, 0.999, 1e-8, 0.1};

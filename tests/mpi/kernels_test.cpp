@@ -102,6 +102,9 @@ TEST(FusedKernels, CrossEntropyAndItsGradient) {
   check_cross_entropy(emulated_kernels(), at::kCPU, 3, 70001, 70016);
   check_cross_entropy(emulated_kernels(), at::kCPU, 3, 3001, 3001);
   check_cross_entropy(emulated_kernels(), at::kCPU, 3, 9001, 9001);
+  check_softmax(emulated_kernels(), at::kCPU, 7, 131, 192);
+  check_softmax(emulated_kernels(), at::kCPU, 3, 3001, 3001);
+  check_softmax(emulated_kernels(), at::kCPU, 3, 70001, 70016);
 }
 
 TEST(FusedKernels, AdamW) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/training_setup.h"
+#include "sweep/measure.h"
 #include "tests/mpi/strategy_cases.h"
 #include "tests/mpi/training_fixture.h"
 
@@ -114,6 +115,17 @@ inline Outcomes train_layout(const Layout& layout, Communicator& comm, int64_t n
     comm.all_reduce(outcomes.expert_load.view(-1), ReduceOp::sum).wait();
   }
   return outcomes;
+}
+
+// A point of a sweep, which proves itself.
+inline Record measured(const Layout& layout, const HostGroup& world, Communicator& comm) {
+  Point point = point_of(layout, comm.size());
+  point.sampling.warmup_steps = point.sampling.min_steps = point.sampling.max_steps = 1;
+  const Resources resources;
+  static ReferenceCache references;  // on rank 0, of all points of the same model and precision
+  HeartbeatPage page{};
+  Heartbeat heartbeat(page);
+  return measure_point({point, world, comm, resources, references, heartbeat});
 }
 
 class Layouts : public OnCpuRanks {

@@ -217,21 +217,23 @@ TEST_F(PipelineMemory, OfProductsInEightBitsHasTheirInputsInEightBits) {
       EXPECT_LT(predicted(sized(layout, comm->size())), 0.95 * plain);
       expect_near(layout);
     }
-  const std::string shared =
-      "moe(layers=6, width=64, heads=2, kv_heads=2, experts=4, top_k=2, inner=32, shared_inner=192, "
-      "sequence=64, vocabulary=64, routing=balanced)";
+  const auto mixture = [](const std::string& options) {
+    return "moe(layers=6, width=64, heads=2, kv_heads=2, experts=4, top_k=2, sequence=64, vocabulary=64, "
+           "routing=balanced, " +
+           options + ")";
+  };
   for (const char* schedule : {"1f1b", "zero_bubble"})
     for (const std::string products : {"fp8", "fp8(scaling=block)"})
       for (const std::string& model :
            {std::string(
                 "llama(layers=6, width=64, heads=4, kv_heads=2, inner=192, sequence=64, vocabulary=64)"),
-            shared}) {
+            mixture("inner=192"), mixture("inner=32, shared_inner=192")}) {
         Layout layout = of(model, schedule, 0);
         layout.products = products;
         expect_near(layout);
       }
   for (const int64_t recompute : {int64_t{0}, kGatheredInputs})
-    expect_near({.model = shared,
+    expect_near({.model = mixture("inner=32, shared_inner=192"),
                  .accumulation = 1,
                  .optimizer = "sgd(lr=0.01)",
                  .precision = "fp32",

@@ -29,6 +29,32 @@ TEST_F(Layouts, TensorParallelEqualsSingle) {
     }
 }
 
+// The first of two ranks has 1,088 of 2,050 words, in whole tiles, and the other one ends in padding.
+TEST_F(Layouts, TensorParallelOfPaddedWordsEqualsSingle) {
+  const std::string shape = "layers=1, width=24, heads=4, sequence=16, vocabulary=2050";
+  for (const std::string& model :
+       {"gpt2(" + shape + ")", "llama(" + shape + ", kv_heads=4, inner=20, tied=false)"})
+    for (const std::string strategy : {"ddp", "fsdp"})
+      expect_equal({.model = model, .strategy = strategy, .tensor = 2});
+}
+
+// The loss of ranks that share a vocabulary has a form of its own in bf16.
+TEST_F(Layouts, TensorParallelInBf16IsVerifiedByASweep) {
+  const auto verify = [&](Layout layout) {
+    layout.accumulation = 2;
+    layout.precision = "bf16";
+    const Record record = measured(layout, world, *comm);
+    EXPECT_EQ(record.outcome, Outcome::ok) << record.reason;
+    EXPECT_EQ(record.measures.verified, "equal to one device") << to_text(record.point);
+  };
+  for (const std::string& model : {kSplitGpt2, kSplitLlama, kEvenMlp}) {
+    for (const int64_t recompute : {0, 1}) verify({.model = model, .recompute = recompute, .tensor = 2});
+    if (comm->size() < 4) continue;
+    verify({.model = model, .pipeline = 2, .schedule = "zero_bubble", .tensor = 2});
+    if (model != kEvenMlp) verify({.model = model, .tensor = 2, .context = 2});
+  }
+}
+
 // Tensor ranks share the inner channels of each expert, and the router's gradients are those of all of them.
 TEST_F(Layouts, TensorParallelOfExpertsEqualsSingle) {
   for (int64_t tensor = 2; tensor <= comm->size(); tensor *= 2)

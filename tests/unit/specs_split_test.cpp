@@ -44,7 +44,8 @@ TEST(Split, WordsAreCutIntoWholeTiles) {
                                            {4096, 4, 1024},
                                            {2050, 2, 1088},
                                            {2046, 2, 1023},
-                                           {37, 2, 19}}) {
+                                           {37, 2, 19},
+                                           {65536, 48, 1366}}) {
     const ModelTable whole = resolved_table("gpt2(vocabulary=" + std::to_string(words) + ")");
     const ModelTable last = split_table(whole, {.tensor = ranks, .tensor_index = ranks - 1});
     const ParameterSpec& parameter = last.groups.front().parameters.front();

@@ -77,7 +77,8 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
       .uncut_activations = k + kept_rows + (moe.aux_loss > 0 ? e : 0),
       .uncut_working = rows * c + kept_rows,
       .uncut_deferred = (capacity > 0 ? 2 * rows * c : 0) + e,
-      .num_logits = moe.experts};
+      .num_logits = moe.experts,
+      .product_inputs = {.deferred = 2 * rows * i, .deferred_cut = 2 * rows * i}};  // the last two
   if (moe.shared_inner == 0) return mlp;
   const LlamaMlp shared = swiglu_mlp(s, name + ".shared_expert", moe.shared_inner);
   mlp.parameters.insert(mlp.parameters.end(), shared.parameters.begin(), shared.parameters.end());
@@ -85,10 +86,11 @@ LlamaMlp experts_mlp(const LlamaShape& s, const MoeShape& moe, const std::string
   mlp.first_flops += shared.first_flops;
   mlp.activation_elements += shared.activation_elements;
   mlp.deferred_elements += shared.deferred_elements;
-  mlp.product_inputs = shared.product_inputs;
+  const ProductInputs& of_shared = shared.product_inputs;
   // The experts and the router keep the tokens, too, and what they defer of them.
-  mlp.product_inputs.alone -= c;
-  mlp.product_inputs.deferred -= 2 * c;
+  mlp.product_inputs = {
+      of_shared.elements,     of_shared.alone - c, mlp.product_inputs.deferred + of_shared.deferred - 2 * c,
+      of_shared.elements_cut, of_shared.alone_cut, mlp.product_inputs.deferred_cut + of_shared.deferred_cut};
   return mlp;
 }
 
