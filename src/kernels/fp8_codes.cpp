@@ -78,7 +78,7 @@ Fp8Codes fp8_codes_of_blocks(const Kernels& kernels, const at::Tensor& x, at::Sc
     return Fp8Lines{at::empty({lines, size}, x.options().dtype(type)),
                     at::empty({lines, size / kFp8Block}, x.options().dtype(at::kFloat))};
   };
-  const Fp8Codes result{lines_of(wanted.rows, rows, columns), lines_of(wanted.columns, columns, rows)};
+  Fp8Codes result{lines_of(wanted.rows, rows, columns), lines_of(wanted.columns, columns, rows)};
   (*kernels)(
       {"fp8.cu", fmt::format("fp8_round_blocks<{}>", mantissa_bits(type)), tiles_of(x), kThreadsOfTile},
       memory(x), memory(result.rows.codes), memory(result.columns.codes), memory(result.rows.scale),

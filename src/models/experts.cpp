@@ -108,7 +108,7 @@ class ExpertProducts {
   // a^T b over the rows of each expert: the gradient of its weights, [E, N of a, N of b].
   at::Tensor gradient(const ExpertRows& a, const ExpertRows& b, const at::Tensor& weights) const {
     if (fp8_ == nullptr) return grouped_gradient(a.all, b.all, ends_);
-    const at::Tensor products = at::empty(weights.sizes(), weights.options());
+    at::Tensor products = at::empty(weights.sizes(), weights.options());
     for (int64_t e = 0; e < num_experts(); ++e)
       products[e].copy_(
           fp8_product(*fp8_, a.rounded[e].columns, b.rounded[e].columns, weights.scalar_type()));
@@ -239,7 +239,7 @@ Routing by_choices(const at::Tensor& choices, const at::Tensor& chosen, int64_t 
 }  // namespace
 
 at::Tensor sum_of_copies(const at::Tensor& rows, const at::Tensor& order, int64_t top_k) {
-  const at::Tensor by_token = at::empty(rows.sizes(), rows.options()).index_copy_(0, order, rows);
+  at::Tensor by_token = at::empty(rows.sizes(), rows.options()).index_copy_(0, order, rows);
   if (top_k == 1) return by_token;
   return by_token.view({-1, top_k, rows.size(1)}).sum(1);
 }

@@ -17,12 +17,12 @@ namespace shardmark::specs {
 MoeShape moe_shape(const Options& options) {
   const OptionValue* const capacity = options.find("capacity");  // later options, left out at their default
   const OptionValue* const routing = options.find("routing");
-  const MoeShape s{integer(options, "experts"),
-                   integer(options, "top_k"),
-                   integer(options, "shared_inner"),
-                   options.at("aux_loss").get<double>(),
-                   capacity == nullptr ? 0 : capacity->get<double>(),
-                   routing == nullptr ? Choice{"learned"} : choice_from_text(routing->get<std::string>())};
+  MoeShape s{integer(options, "experts"),
+             integer(options, "top_k"),
+             integer(options, "shared_inner"),
+             options.at("aux_loss").get<double>(),
+             capacity == nullptr ? 0 : capacity->get<double>(),
+             routing == nullptr ? Choice{"learned"} : choice_from_text(routing->get<std::string>())};
   if (s.top_k > s.experts)
     throw UsageError(fmt::format(
         "moe: top_k {} is more than experts {}; a token goes to top_k different ones", s.top_k, s.experts));
