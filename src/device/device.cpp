@@ -75,16 +75,12 @@ int64_t device_used_bytes(at::Device device) {
   return static_cast<int64_t>(total_bytes - free_bytes);
 }
 
-bool has_fp8_products(at::Device device) {
+bool has_fp8_products(at::Device device, bool by_block) {
   if (!device.is_cuda()) return false;
-  constexpr int kAda = 89;  // compute capability 8.9
+  constexpr int kAda = 89;        // compute capability 8.9
+  constexpr int kBlackwell = 10;  // 10.x, of data centres; consumer cards are 12.x
   const auto* const properties = at::cuda::getDeviceProperties(device.index());
-  return 10 * properties->major + properties->minor >= kAda;
-}
-
-bool has_mxfp8_products(at::Device device) {
-  constexpr int kBlackwell = 10;  // of data centres; consumer cards are 12
-  return device.is_cuda() && at::cuda::getDeviceProperties(device.index())->major == kBlackwell;
+  return by_block ? properties->major == kBlackwell : 10 * properties->major + properties->minor >= kAda;
 }
 
 std::vector<std::string> native_precisions(at::Device device) {
@@ -168,8 +164,8 @@ std::function<void()> random_product(at::Device device, const std::string& preci
 }  // namespace
 
 double measure_peak_flops(at::Device device, const std::string& precision) {
-  if (precision == "fp8" && !has_fp8_products(device)) return std::nan("");
-  if (precision == "mxfp8" && !has_mxfp8_products(device)) return std::nan("");
+  for (const bool by_block : {false, true})
+    if (precision == (by_block ? "mxfp8" : "fp8") && !has_fp8_products(device, by_block)) return std::nan("");
   const int64_t n = device.is_cuda() ? 8192 : 768;
   const std::function<void()> multiply = random_product(device, precision, n);
   multiply();

@@ -19,9 +19,8 @@ int64_t device_memory_bytes(at::Device device);
 int64_t device_used_bytes(at::Device device);
 // The precisions that the device computes without emulation, in the words of specs/specs.h.
 std::vector<std::string> native_precisions(at::Device device);
-// Whether it multiplies matrices of 8-bit floating point; and such with a scale for each block of 32 numbers.
-bool has_fp8_products(at::Device device);
-bool has_mxfp8_products(at::Device device);
+// Whether it multiplies matrices of 8-bit floating point, or such with a scale for each block of 32 numbers.
+bool has_fp8_products(at::Device device, bool by_block = false);
 // For fp32 matrix products and convolutions on a GPU, from now on.
 void use_tf32(bool use);
 // Lets cuDNN time its algorithms when it meets a convolution of a new shape, unless results must be

@@ -439,7 +439,7 @@ WeightedSwiglu fused_weighted_swiglu_backward(const Kernels& kernels, const at::
                                               const at::Tensor& gate, const at::Tensor& up,
                                               const at::Tensor& weight) {
   const at::Tensor g = gate.contiguous(), u = up.contiguous(), dgate = dy.contiguous();
-  WeightedSwiglu of{at::empty_like(g), dgate, at::empty_like(u), at::zeros({g.size(0)}, g.options())};
+  WeightedSwiglu of{at::empty_like(g), dgate, at::empty_like(u), at::empty({g.size(0)}, g.options())};
   with_block_per_row(kernels, "swiglu.cu", "weighted_swiglu_backward", g, weight.contiguous(), u, dgate, of.y,
                      of.dup, of.dweight);
   return of;

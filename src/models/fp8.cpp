@@ -68,10 +68,8 @@ at::Tensor scaled_back(const Fp8& fp8, const Fp8Lines& lines) {
 }
 
 bool is_native(const Fp8& fp8, const at::Tensor& left, const at::Tensor& right, at::ScalarType type) {
-  const bool has_product = fp8.scaling == Fp8::Scaling::block ? has_mxfp8_products(left.device())
-                                                              : has_fp8_products(left.device());
-  return type == at::kBFloat16 && has_product && left.size(1) % fp8_multiple(fp8) == 0 &&
-         right.size(0) % kPack == 0;
+  return type == at::kBFloat16 && has_fp8_products(left.device(), fp8.scaling == Fp8::Scaling::block) &&
+         left.size(1) % fp8_multiple(fp8) == 0 && right.size(0) % kPack == 0;
 }
 
 bool has_kernels(const Fp8& fp8, const at::Tensor& x) {

@@ -45,14 +45,13 @@ struct OfProduct : torch::CustomClassHolder {
 
 // What both forms of products below find in their backward.
 struct Backward {
-  at::Tensor x, weight;  // x without a graph, or undefined if it is gathered again
+  at::Tensor weight;
   c10::intrusive_ptr<OfProduct> of;
   bool is_projection;
   at::Tensor dy;  // [N, out]
 
-  Backward(AutogradContext* ctx, const variable_list& saved, const at::Tensor& gradient)
-      : x(saved[0].defined() ? saved[0].detach() : saved[0]),
-        weight(saved[1]),
+  Backward(AutogradContext* ctx, const at::Tensor& its_weight, const at::Tensor& gradient)
+      : weight(its_weight),
         of(c10::static_intrusive_pointer_cast<OfProduct>(ctx->saved_data["of"].toCapsule())),
         is_projection(ctx->saved_data["is_projection"].toBool()),
         dy(gradient.reshape({-1, gradient.size(-1)})) {
@@ -87,8 +86,10 @@ struct SplitProduct : torch::autograd::Function<SplitProduct> {
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
-    const Backward of_this(ctx, ctx->get_saved_variables(), outputs[0]);
-    const auto& [x, weight, of, is_projection, dy] = of_this;
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor x = saved[0].defined() ? saved[0].detach() : saved[0];  // undefined: is gathered again
+    const Backward of_this(ctx, saved[1], outputs[0]);
+    const auto& [weight, of, is_projection, dy] = of_this;
     const Slots& slots = of->slots;
     at::Tensor dx;
     if (ctx->needs_input_grad(0))
@@ -135,9 +136,8 @@ struct Fp8Product : torch::autograd::Function<Fp8Product> {
     const Fp8& fp8 = *of->slots.model.fp8;
     const LargestMagnitudes largest = fp8_largest(fp8, weight);
     const Fp8Lines& columns = in.codes.columns.lines;
-    ctx->save_for_backward({at::Tensor(), weight, is_projection ? largest.of_rows : largest.of_columns,
-                            columns.codes, columns.scale,
-                            of->keeps_input() ? at::Tensor() : in.largest.of_columns});
+    ctx->save_for_backward({weight, is_projection ? largest.of_rows : largest.of_columns, columns.codes,
+                            columns.scale, of->keeps_input() ? at::Tensor() : in.largest.of_columns});
     keep_for_backward(ctx, of, is_projection);
     const at::Tensor y =
         fp8_product(fp8, in.codes.rows, of_weight(fp8, weight, largest, !is_projection), x.scalar_type());
@@ -149,8 +149,10 @@ struct Fp8Product : torch::autograd::Function<Fp8Product> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const variable_list saved = ctx->get_saved_variables();
-    const Backward of_this(ctx, saved, outputs[0]);
-    const auto& [none, weight, of, is_projection, dy] = of_this;
+    const at::Tensor &largest_of_weight = saved[1], &codes = saved[2], &scale = saved[3],
+                     &largest_of_input = saved[4];
+    const Backward of_this(ctx, saved[0], outputs[0]);
+    const auto& [weight, of, is_projection, dy] = of_this;
     const Slots& slots = of->slots;
     const Fp8& fp8 = *slots.model.fp8;
     const at::ScalarType type = dy.scalar_type();
@@ -158,11 +160,11 @@ struct Fp8Product : torch::autograd::Function<Fp8Product> {
     const Fp8Matrix gradient = fp8_matrix(fp8, dy, Holds::gradients, {needs_dx, true}, fp8_largest(fp8, dy));
     at::Tensor dx;
     if (needs_dx) {
-      const Fp8Factor factor = of_weight(fp8, weight, {saved[2], saved[2]}, is_projection);
+      const Fp8Factor factor = of_weight(fp8, weight, {largest_of_weight, largest_of_weight}, is_projection);
       dx = of_this.shaped(fp8_product(fp8, gradient.rows, factor, type), outputs[0]);
     }
     // `again` is the input if it has been gathered again.
-    const auto product = [=, &fp8, kept = Fp8Factor{{saved[3], saved[4]}}, largest = saved[5],
+    const auto product = [=, &fp8, kept = Fp8Factor{{codes, scale}}, largest = largest_of_input,
                           is_projection = is_projection,
                           dy_columns = gradient.columns](const at::Tensor& again) {
       Fp8Factor of_input = kept;

@@ -69,12 +69,14 @@ std::string extras_text(const Axes& axes, const Point& point) {
 
 }  // namespace
 
+bool TrainingPoint::scales_blocks() const {
+  const OptionValue* const scaling = products.options.find("scaling");
+  return scaling != nullptr && scaling->is<std::string>() && scaling->get<std::string>() == "block";
+}
+
 std::string TrainingPoint::product_type() const {
   if (products.name != "fp8" || emulates_products()) return precision;
-  const OptionValue* const scaling = products.options.find("scaling");
-  const bool by_block =
-      scaling != nullptr && scaling->is<std::string>() && scaling->get<std::string>() == "block";
-  return by_block ? "mxfp8" : "fp8";
+  return scales_blocks() ? "mxfp8" : "fp8";
 }
 
 bool is_known_workload(const Point& point) {

@@ -59,6 +59,8 @@ struct TrainingPoint {
   // "weak": the suite gave the batch of a rank. "strong": it gave the global batch. Not part of the identity.
   std::string scaling = "weak";
 
+  // Whether products in fp8 have a scale for each block of 32 numbers (MXFP8).
+  bool scales_blocks() const;
   // Whether products are in fp8 and emulated on every device, also on one that has such products.
   bool emulates_products() const { return products.name == "fp8" && precision != "bf16"; }
   // The type of most matrix products, whose peak a rate is compared with: a precision, or "fp8", or "mxfp8"

@@ -34,11 +34,10 @@ double dropout_of(const Choice& model) {
   return dropout == nullptr ? 0 : dropout->get<double>();
 }
 
-// A scale of a block is a float, or a double in fp64.
+// With its part of a block's scale, which is a float, or a double in fp64.
 double code_bytes_of(const TrainingPoint& t) {
   if (t.products.name != "fp8") return 0;
-  constexpr double kBlock = 32;
-  return t.products.options.at("scaling") == "block" ? 1 + (t.precision == "fp64" ? 8 : 4) / kBlock : 1;
+  return t.scales_blocks() ? 1 + (t.precision == "fp64" ? 8 : 4) / 32.0 : 1;
 }
 
 StepInput input_of(const Point& point, const specs::StageTable& part, int64_t rank) {

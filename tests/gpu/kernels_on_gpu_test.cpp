@@ -81,7 +81,8 @@ TEST_F(FusedKernelsOnGpu, ProductsOfEightBitsEqualEmulatedOnes) {
   for (const at::ScalarType gradients : {at::kFloat8_e5m2, at::kFloat8_e4m3fn}) {
     for (const auto scaling : {Fp8::Scaling::tensor, Fp8::Scaling::row})
       check_fp8_products({scaling, gradients, {}}, device_);
-    if (has_mxfp8_products(device_)) check_fp8_products({Fp8::Scaling::block, gradients, {}}, device_);
+    if (has_fp8_products(device_, /*by_block=*/true))
+      check_fp8_products({Fp8::Scaling::block, gradients, {}}, device_);
   }
 }
 

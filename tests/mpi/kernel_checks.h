@@ -275,7 +275,7 @@ inline void check_cross_entropy(const Kernels& kernels, at::Device device, int64
 }
 
 // Compares three updates, which start with moments of zero, with the formula in fp64.
-// Of a part of the classes, without targets. Padding becomes 0, whatever it was.
+// Softmax of a part of the classes needs no targets. Padding becomes 0, whatever it was.
 inline void check_softmax(const Kernels& kernels, at::Device device, int64_t rows, int64_t classes,
                           int64_t stride) {
   SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(classes) + " of " + std::to_string(stride));

@@ -124,9 +124,7 @@ void tell_arithmetic(const TrainingPoint& t, at::Device device) {
         fmt::format("--precision tf32 is the same as fp32 here: {} has no such arithmetic, which needs an "
                     "NVIDIA GPU (Ampere or later)",
                     device_name(device)));
-  if (const std::string type = t.product_type();
-      t.products.name == "fp8" &&
-      !(type == "fp8" ? has_fp8_products(device) : type == "mxfp8" && has_mxfp8_products(device)))
+  if (t.products.name == "fp8" && (t.emulates_products() || !has_fp8_products(device, t.scales_blocks())))
     log_warning(
         fmt::format("the products of {} are emulated here, which shows what training becomes, and no speed",
                     to_text(t.products)));
